@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs M(plumbline.sglang.report) on the controller; the text itself is made by module_utils/report.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.plumbline.sglang.plugins.module_utils import report
+
+display = Display()
+
+
+class ActionModule(ActionBase):
+    """Once for all hosts: what they registered, as one table."""
+
+    BYPASS_HOST_LOOP = True
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _validated, options = self.validate_argument_spec(
+            argument_spec={
+                "verdicts": {"type": "list", "elements": "str", "default": ["plumbline_engine_verdicts", "plumbline_router_verdicts"]},
+                "canaries": {"type": "str", "default": "plumbline_canaries"},
+                "roles": {"type": "list", "elements": "str", "choices": ["prefill", "decode", "router"]},
+                "quiet_when_ready": {"type": "bool", "default": False},
+            }
+        )
+        hostvars = (task_vars or {})["hostvars"]
+        plan = (task_vars or {})["plumbline_plan"]
+        entries = [entry for entry in plan["instances"] if not options["roles"] or entry["role"] in options["roles"]]
+        verdicts, canaries = [], []
+        for host in plan["hosts"]:
+            known = hostvars[host] if host in hostvars else {}
+            for name in options["verdicts"]:
+                verdicts += [{**item, "host": host} for item in known.get(name, {}).get("instances", [])]
+            if options["canaries"] in known:
+                registered = known[options["canaries"]]
+                found = registered.get("results", [registered])
+                canaries += [item for item in found if not item.get("skipped")]
+        table = report.rows(entries, verdicts)
+        failed = report.failed(table)
+        parts = [report.table_text(table), report.details_text(table), *(report.canary_text(item) for item in canaries if "reply" in item)]
+        text = "\n".join(part for part in parts if part)
+        if failed or not options["quiet_when_ready"]:
+            display.display("\n" + text + "\n")
+        result.update(changed=False, instances=table, canaries=canaries, text=text)
+        if failed:
+            result.update(failed=True, msg=f"{report.summary(table)}; not ready: {', '.join(failed)} (reasons and next commands are above)")
+        return result
