@@ -1,0 +1,1 @@
+"""The laboratory's own code. Python 3.9 or newer, standard library only."""
