@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which Python interpreter of a host a release is built with.
+
+``auto`` looks for python3.13, 3.12 and 3.11 (what the engine's wheels exist for) and takes the first one for which the
+wheelhouse has every wheel; without a wheelhouse the first one found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Callable, NamedTuple, Optional, Sequence
+
+from .host.command import CommandError, run
+from .problem import Problem, listed
+from .wheels import Pin, missing
+
+AUTO = "auto"
+NAMES = ("python3.13", "python3.12", "python3.11")
+DIRECTORIES = ("/usr/local/bin", "/usr/bin", "/bin", "/opt/python/bin")
+_PROBE = (
+    "import sys, json, platform, importlib.util as u; "
+    "print(json.dumps([list(sys.version_info[:3]), sys.implementation.name, platform.machine(), "
+    "u.find_spec('venv') is not None and u.find_spec('ensurepip') is not None]))"
+)
+
+
+class Interpreter(NamedTuple):
+    """One interpreter: absolute path, version, machine (``x86_64``), whether it can make an environment with pip."""
+
+    path: str
+    version: tuple[int, int, int]
+    machine: str
+    has_venv: bool
+
+    @property
+    def tag(self) -> str:
+        """Name of the wheels' directory: ``cp311``."""
+        return "cp%d%d" % self.version[:2]
+
+    @property
+    def dotted(self) -> str:
+        return "%d.%d.%d" % self.version
+
+
+def probe(path: str) -> Optional[Interpreter]:
+    """Ask an interpreter what it is; None where there is none, or it does not run, or is not CPython."""
+    try:
+        version, implementation, machine, has_venv = json.loads(run([path, "-I", "-B", "-c", _PROBE], timeout=60).stdout)
+    except (CommandError, OSError, ValueError):
+        return None
+    if implementation != "cpython":
+        return None
+    return Interpreter(path, (version[0], version[1], version[2]), machine, has_venv)
+
+
+def found(setting: str, ask: Callable[[str], Optional[Interpreter]] = probe,
+          directories: Sequence[str] = DIRECTORIES) -> tuple[list[Interpreter], list[str]]:
+    """Interpreters a setting (``auto`` or a path) allows, best first, and the places that were looked at."""
+    if setting != AUTO:
+        one = ask(setting)
+        return ([one] if one else []), [setting]
+    seen: dict[str, Interpreter] = {}
+    for name in NAMES:
+        for directory in directories:
+            one = None if name in seen else ask(os.path.join(directory, name))
+            if one:
+                seen[name] = one
+    return list(seen.values()), [f"{', '.join(NAMES)} in {':'.join(directories)}"]
+
+
+def wheel_directories(wheelhouse: Optional[str], tag: str) -> list[str]:
+    """Directories of a wheelhouse that serve one tag, those that exist."""
+    if not wheelhouse:
+        return []
+    return [path for path in (os.path.join(wheelhouse, tag), wheelhouse) if os.path.isdir(path)]
+
+
+def wheel_names(directories: Sequence[str]) -> list[str]:
+    """File names in these directories (not below); an unreadable directory counts as empty."""
+    names: list[str] = []
+    for directory in directories:
+        try:
+            names.extend(os.listdir(directory))
+        except OSError:
+            pass
+    return names
+
+
+def choose(release: dict[str, Any], pins: Sequence[Pin], ask: Callable[[str], Optional[Interpreter]] = probe,
+           directories: Sequence[str] = DIRECTORIES) -> Interpreter:
+    """The interpreter for a release of the plan. Raises Problem: none found, no wheelhouse, wheels missing."""
+    setting, wheelhouse = release["interpreter"], release.get("wheelhouse")
+    what = "release %s cannot be built" % release["id"]
+    if wheelhouse and not os.path.isdir(wheelhouse):
+        raise Problem(what, "the wheelhouse %s is not a directory on this host" % wheelhouse,
+                      "a directory of wheels, or of wheels in one directory per Python (cp311, cp312, cp313)",
+                      "put it there, or mount it, or set sglang_wheelhouse to null to use this host's own pip settings")
+    usable, looked = found(setting, ask, directories)
+    if not usable:
+        raise Problem(what, "no interpreter: looked for %s" % "; ".join(looked),
+                      "a CPython 3.11, 3.12 or 3.13 with its venv module",
+                      "%s, or set sglang_python to the path of one that is elsewhere" % install_hint())
+    if not wheelhouse:
+        return usable[0]
+    lacks: list[tuple[Interpreter, list[Pin]]] = []
+    for one in usable:
+        files = wheel_names(wheel_directories(wheelhouse, one.tag))
+        lack = missing(pins, files, one.version, one.machine)
+        if not lack:
+            return one
+        lacks.append((one, lack))
+    best, lack = min(lacks, key=lambda item: len(item[1]))
+    raise Problem(what, "the wheelhouse %s has no wheel for Python %d.%d (%s) of: %s" % (
+                      wheelhouse, best.version[0], best.version[1], best.machine, listed([pin.shown for pin in lack])),
+                  "a wheel of each of the %d pins in %s or %s/%s" % (len(pins), wheelhouse, wheelhouse, best.tag),
+                  "add the wheels (pip download --no-deps -d DIRECTORY -r LOCK with the same Python), or mend the lock")
+
+
+def install_hint(minor: str = "3.11") -> str:
+    """How an interpreter is installed, by family."""
+    return "install one (Debian, Ubuntu: apt install python3 python3-venv; RHEL 9 family: dnf install python%s)" % minor
+
+
+def need_venv(release: dict[str, Any], one: Interpreter) -> None:
+    """Raise Problem where the interpreter cannot make an environment (Debian ships ensurepip in python3-venv)."""
+    if not one.has_venv:
+        name = "python%d.%d" % one.version[:2]
+        raise Problem("release %s cannot be built" % release["id"],
+                      "%s (%s) lacks the modules venv or ensurepip" % (one.path, one.dotted),
+                      "an interpreter that can make a virtual environment with pip",
+                      "install them (Debian, Ubuntu: apt install %s-venv; RHEL family: dnf install %s)" % (name, name))

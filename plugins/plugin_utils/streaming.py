@@ -1,0 +1,235 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Action plugins whose module works for minutes and says how far it is.
+
+The module is started with Ansible's own async wrapper, so the work belongs to the host and outlives a lost
+connection. Here it is only watched: one shell command per look reads the new lines of the progress file and
+whether the job file has been rewritten, which is how the wrapper hands over a result.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import time
+from typing import Any, NamedTuple, Optional
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.plumbline.sglang.plugins.module_utils.progress import (
+    MARK,
+    parse_line,
+    parse_start_time,
+    redact,
+)
+
+display = Display()
+
+_ASYNC_KEYS = ("ansible_job_id", "started", "finished", "results_file")
+_SPLIT = "--lines--"
+
+
+class Look(NamedTuple):
+    """What one look at a running job saw."""
+
+    job: Optional[str]            # identity of the job file; None: not there
+    started: Optional[int]        # start time of the worker in clock ticks; None: no such process
+    lines: list                   # raw new lines of the progress file
+
+
+def look_command(job_file: str, progress_file: str, next_line: int, pid: Optional[int]) -> str:
+    """Shell text of one look. Lines and not bytes are counted: a terminal on the way may add carriage returns."""
+    parts = [
+        "stat -c 'job %%i %%s' %s 2>/dev/null || echo job" % shlex.quote(job_file),
+        "cat /proc/%d/stat 2>/dev/null || echo gone" % pid if pid else "echo unknown",
+        "echo %s" % _SPLIT,
+        "tail -n +%d %s 2>/dev/null || true" % (next_line, shlex.quote(progress_file)),
+    ]
+    return "; ".join(parts)
+
+
+def parse_look(stdout: str) -> Optional[Look]:
+    """The answer to ``look_command``; None where it is not one (a banner, a torn answer)."""
+    head, found, tail = stdout.replace("\r\n", "\n").partition(_SPLIT + "\n")
+    rows = [row for row in head.splitlines() if row.strip()]
+    job = next((row for row in rows if row == "job" or row.startswith("job ")), None)
+    if not found or job is None:
+        return None
+    return Look(job[4:] or None, parse_start_time(rows[-1]), [row for row in tail.split("\n") if row])
+
+
+class Follower:
+    """Turns looks into lines to show and the two questions that matter: is there a result, is the worker gone.
+
+    :param patience: looks without the worker's process after which it counts as gone (its result may be on the way).
+    """
+
+    def __init__(self, patience: int = 4) -> None:
+        self.next_line = 1
+        self.pid: Optional[int] = None
+        self.rewritten = False
+        self._born: Optional[int] = None
+        self._job: Optional[str] = None
+        self._missing = 0
+        self._patience = patience
+
+    @property
+    def gone(self) -> bool:
+        return self._missing >= self._patience
+
+    def take(self, look: Look) -> list[str]:
+        """Account for one look and give the lines to show."""
+        watched = self.pid is not None
+        shown = []
+        for raw in look.lines:
+            line = parse_line(raw)
+            if line is None:
+                continue
+            if line.text.startswith(MARK + "pid "):
+                numbers = line.text.split()[1:]
+                self.pid, self._born = int(numbers[0]), int(numbers[1])
+            elif not line.text.startswith(MARK):
+                shown.append(redact(line.text))
+        self.next_line += len(look.lines)
+        if self._job is None:
+            self._job = look.job
+        elif look.job != self._job:
+            self.rewritten = True
+        if watched:
+            alive = look.started is not None and self._born in (0, look.started)
+            self._missing = 0 if alive else self._missing + 1
+        return shown
+
+
+class StreamingAction(ActionBase):
+    """Base class: a subclass names its module in ``MODULE`` and is done.
+
+    ``TIME_LIMIT`` bounds the work on the host, ``LOST_LIMIT`` how long the host may be out of reach, both in seconds.
+    """
+
+    MODULE = ""
+    TIME_LIMIT = 6 * 3600
+    LOST_LIMIT = 15 * 60
+    LOOK_EVERY = 3.0
+    STATUS_EVERY = 60.0
+
+    _supports_check_mode = True
+    _supports_async = True
+    _requires_connection = True
+
+    def run(self, tmp: Any = None, task_vars: Any = None) -> dict:
+        super().run(tmp, task_vars)
+        self._vars = dict(task_vars or {})
+        return self.run_module(dict(self._task.args))
+
+    def run_module(self, arguments: dict) -> dict:
+        """Run the module with these options: plainly in check mode or under the task's own ``async``, else streamed."""
+        if self._task.check_mode or self._task.async_val:
+            return self._execute_module(
+                module_name=self.MODULE, module_args=arguments, task_vars=self._vars, wrap_async=bool(self._task.async_val)
+            )
+        job_directory = self._remote_expand_user(self.get_shell_option("async_dir", default="~/.ansible_async"))
+        name = "plumbline-%s.progress" % secrets.token_hex(8)
+        progress_file = arguments.get("progress_file") or self._connection._shell.join_path(job_directory, name)
+        job = self._start(dict(arguments, progress_file=progress_file))
+        if job.get("failed") or not job.get("ansible_job_id"):
+            return job
+        job_file = job.get("results_file") or self._connection._shell.join_path(job_directory, job["ansible_job_id"])
+        result = self._follow(job["ansible_job_id"], job_file, progress_file, job_directory)
+        self._remote("rm -f %s %s" % (shlex.quote(job_file), shlex.quote(progress_file)))
+        return {key: value for key, value in result.items() if key not in _ASYNC_KEYS}
+
+    def say(self, text: str) -> None:
+        """Show one line now, from whichever process runs this task."""
+        if not self._task.no_log:
+            display.display("%s | %s" % (self._vars.get("inventory_hostname", "host"), redact(text)))
+
+    def _start(self, arguments: dict) -> dict:
+        # The wrapper takes its time limit from the task, which the task executor must find unchanged afterwards.
+        self._task.async_val = self.TIME_LIMIT
+        try:
+            return self._execute_module(module_name=self.MODULE, module_args=arguments, task_vars=self._vars, wrap_async=True)
+        finally:
+            self._task.async_val = 0
+
+    def _follow(self, job_id: str, job_file: str, progress_file: str, job_directory: str) -> dict:
+        follower, pause, asked = Follower(), 0.3, time.monotonic()
+        end = time.monotonic() + self.TIME_LIMIT + 120
+        while True:
+            time.sleep(pause)
+            pause = min(self.LOOK_EVERY, pause * 2)
+            answer = self._remote(look_command(job_file, progress_file, follower.next_line, follower.pid), job_file)
+            look = parse_look(answer.get("stdout", ""))
+            for text in follower.take(look) if look else ():
+                self.say(text)
+            overdue = time.monotonic() - asked > self.STATUS_EVERY
+            if look is None or follower.rewritten or follower.gone or overdue:
+                asked = time.monotonic()
+                result = self._status(job_id, job_directory, job_file)
+                if result.get("finished") or (result.get("failed") and result.get("_ansible_parsed", True)):
+                    return result
+                if follower.gone or time.monotonic() > end:
+                    return self._lost_worker(job_file, progress_file, follower)
+
+    def _status(self, job_id: str, job_directory: str, job_file: str) -> dict:
+        return self._retried(
+            job_file,
+            lambda: self._execute_module(
+                module_name="ansible.legacy.async_status",
+                module_args={"jid": job_id, "mode": "status", "_async_dir": job_directory},
+                task_vars=self._vars,
+            ),
+        )
+
+    def _remote(self, command: str, job_file: str = "") -> dict:
+        return self._retried(job_file, lambda: self._low_level_execute_command(command))
+
+    def _retried(self, job_file: str, call: Any) -> dict:
+        """Call again while the host is out of reach; the work goes on there meanwhile."""
+        lost_at, pause = None, 2.0
+        while True:
+            try:
+                answer = call()
+            except (AnsibleConnectionFailure, EOFError, BrokenPipeError) as error:
+                now = time.monotonic()
+                if lost_at is None:
+                    lost_at = now
+                    self.say("connection lost, the work goes on there; trying again (%s)" % _first_line(error))
+                if now - lost_at > self.LOST_LIMIT:
+                    raise AnsibleConnectionFailure(
+                        "no connection for %d s. The work on the host was not stopped; its result will be in %s there. "
+                        "Next: see to the connection and run the play again: it takes up what was done."
+                        % (now - lost_at, job_file or "the async directory")
+                    ) from error
+                self._reset_connection()
+                time.sleep(pause)
+                pause = min(15.0, pause * 1.5)
+                continue
+            if lost_at is not None:
+                self.say("connected again after %d s" % (time.monotonic() - lost_at))
+            return answer
+
+    def _reset_connection(self) -> None:
+        try:
+            self._connection.reset()
+        except (AttributeError, AnsibleError, OSError):
+            pass
+
+    def _lost_worker(self, job_file: str, progress_file: str, follower: Follower) -> dict:
+        return {
+            "failed": True,
+            "msg": (
+                "%s ended on the host without a result (process %s is gone, job file %s, progress in %s). "
+                "Seen when the host restarted, the kernel ran out of memory or someone stopped the process. "
+                "Next: look at the host's kernel log (journalctl -k), then run the play again."
+                % (self.MODULE, follower.pid, job_file, progress_file)
+            ),
+        }
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:160] if lines else type(error).__name__
