@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The journal of one invocation of a unit: read once from a cursor, or followed.
+
+Lines are taken by ``_SYSTEMD_INVOCATION_ID``, so nothing of an earlier or later run of the unit can be mistaken for this
+one's. Messages are whole (``--all``): journalctl replaces fields above 4096 bytes by null otherwise, and the engine's
+``server_args=`` line is some 25,000 bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, Sequence
+
+#: Beside these, journalctl always prints the cursor and both timestamps.
+_FIELDS = "MESSAGE,_PID,_SYSTEMD_INVOCATION_ID"
+_READ_BYTES = 1 << 16
+
+
+class JournalError(Exception):
+    """The journal could not be read; the text says why."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One journal entry. ``monotonic`` is seconds on the host's monotonic clock, ``realtime`` seconds since the epoch."""
+
+    message: str
+    monotonic: float = 0.0
+    realtime: float = 0.0
+    pid: int = 0
+    invocation: str = ""
+    cursor: str = ""
+
+
+def decode_message(value: Any) -> str:
+    """The text of a MESSAGE field.
+
+    journalctl gives text as a string, anything with control characters (colours, ``\\r`` of a progress bar) or broken
+    UTF-8 as a list of byte values, and a field that occurs several times as a list of such values.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        if all(isinstance(item, int) for item in value):
+            return bytes(item & 0xFF for item in value).decode("utf-8", "replace")
+        return "\n".join(decode_message(item) for item in value)
+    return str(value)
+
+
+def parse_line(line: bytes | str) -> Record | None:
+    """One line of ``journalctl --output=json``; None for a blank, cut or foreign line."""
+    try:
+        fields = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(fields, dict):
+        return None
+
+    def number(key: str) -> int:
+        value = fields.get(key)
+        return int(value) if isinstance(value, str) and value.isdigit() else 0
+
+    return Record(
+        message=decode_message(fields.get("MESSAGE")),
+        monotonic=number("__MONOTONIC_TIMESTAMP") / 1e6,
+        realtime=number("__REALTIME_TIMESTAMP") / 1e6,
+        pid=number("_PID"),
+        invocation=str(fields.get("_SYSTEMD_INVOCATION_ID") or ""),
+        cursor=str(fields.get("__CURSOR") or ""),
+    )
+
+
+def lines_of(message: str) -> Iterator[str]:
+    """The lines a reader would have seen: split at newlines, and at the ``\\r`` with which a progress bar repaints itself."""
+    for line in message.split("\n"):
+        for part in line.split("\r"):
+            if part.strip():
+                yield part.rstrip()
+
+
+def _argv(matches: Sequence[str], cursor: str, *options: str) -> list[str]:
+    argv = ["journalctl", "--no-pager", "--quiet", "--all", "--output=json", f"--output-fields={_FIELDS}", *options]
+    if cursor:
+        argv.append(f"--after-cursor={cursor}")
+    return argv + list(matches)
+
+
+def _open(argv: Sequence[str], errors: int) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+    except OSError as error:
+        raise JournalError(f"journalctl cannot be started: {error.strerror}") from None
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(2)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream:
+            stream.close()
+
+
+def stream(argv: Sequence[str]) -> Iterator[Record]:
+    """The records a journalctl call prints, one at a time, so that a long journal never lies in memory.
+
+    :raises JournalError: where journalctl is missing or ends with an error.
+    """
+    process = _open(argv, subprocess.PIPE)
+    try:
+        assert process.stdout is not None and process.stderr is not None
+        for line in process.stdout:
+            record = parse_line(line)
+            if record:
+                yield record
+        said = process.stderr.read().decode("utf-8", "replace").strip()
+        # 1 without a word means that nothing matched.
+        if process.wait() != 0 and said:
+            raise JournalError(f"journalctl ended with {process.returncode}: {said.splitlines()[-1]}")
+    finally:
+        _stop(process)
+
+
+def read(invocation: str, cursor: str = "") -> Iterator[Record]:
+    """Every record of one invocation, oldest first, after ``cursor`` where one is given."""
+    return stream(_argv([f"_SYSTEMD_INVOCATION_ID={invocation}"], cursor))
+
+
+def previous_invocation(unit: str, current: str, reader: Callable[[Sequence[str]], Iterator[Record]] = stream) -> str:
+    """The invocation of ``unit`` that ran before ``current``; empty where the journal's newest 5,000 lines know none."""
+    for record in reader(_argv([f"_SYSTEMD_UNIT={unit}"], "", "--reverse", "--lines=5000")):
+        if record.invocation and record.invocation != current:
+            return record.invocation
+    return ""
+
+
+class Follower:
+    """A running ``journalctl --follow`` of one invocation. ``fileno()`` is readable when there is something to poll."""
+
+    def __init__(self, invocation: str, cursor: str = "") -> None:
+        argv = _argv([f"_SYSTEMD_INVOCATION_ID={invocation}"], cursor, "--follow", "--no-tail")
+        self._process = _open(argv, subprocess.DEVNULL)
+        self._rest = b""
+        assert self._process.stdout is not None
+        os.set_blocking(self._process.stdout.fileno(), False)
+
+    def fileno(self) -> int:
+        """The descriptor to wait on."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    @property
+    def alive(self) -> bool:
+        """False once journalctl has ended (then open another one from the last cursor)."""
+        return self._process.poll() is None
+
+    def poll(self) -> list[Record]:
+        """The records that have arrived since the last poll; never blocks."""
+        records = []
+        while True:
+            try:
+                chunk = os.read(self.fileno(), _READ_BYTES)
+            except BlockingIOError:
+                break
+            if not chunk:
+                break
+            *lines, self._rest = (self._rest + chunk).split(b"\n")
+            records += [record for record in map(parse_line, lines) if record]
+        return records
+
+    def close(self) -> None:
+        """End the journalctl that this object started."""
+        _stop(self._process)

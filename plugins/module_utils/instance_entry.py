@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The part of a plan entry that checks of a running instance need: made from plain parameters, and checked for holes."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+from urllib.parse import urlsplit
+
+ROLES = ("prefill", "decode", "router")
+_NEEDED = ("instance", "unit", "role", "address", "port", "url")
+
+
+def problems(entry: Any) -> list[str]:
+    """What an entry lacks, as text; empty for one that can be checked."""
+    if not isinstance(entry, Mapping):
+        return [f"an entry is an object of the plan, not {type(entry).__name__}"]
+    name = entry.get("instance") or entry.get("unit") or "an entry"
+    lines = [f"{name}: {key} is missing" for key in _NEEDED if entry.get(key) in (None, "")]
+    if entry.get("role") not in (None, *ROLES):
+        lines.append(f"{name}: role is {entry['role']!r}, expected one of {', '.join(ROLES)}")
+    port = entry.get("port")
+    if port not in (None, "") and not _is_port(port):
+        lines.append(f"{name}: port is {port!r}, expected a number from 1 to 65535")
+    if entry.get("role") == "prefill" and not _is_port(entry.get("bootstrap_port")):
+        lines.append(f"{name}: a prefill needs its bootstrap_port, not {entry.get('bootstrap_port')!r}")
+    return lines
+
+
+def _is_port(value: Any) -> bool:
+    return str(value).isdigit() and 0 < int(value) < 65536
+
+
+def from_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry from the plain parameters of a module. What is not given is not expected, and so not compared."""
+    role = parameters["role"]
+    host = str(parameters["address"])
+    address = f"[{host}]" if ":" in host else host
+    unit = str(parameters["unit"])
+    unit = unit if unit.endswith(".service") else f"{unit}.service"
+    expect = {
+        "disaggregation_mode": role if role != "router" else None,
+        **{key: parameters.get(key) for key in ("served_name", "model_path", "version", "tp_size")},
+    }
+    credential = parameters.get("credential_path")
+    return {
+        "instance": parameters.get("instance") or unit[: -len(".service")],
+        "unit": unit,
+        "role": role,
+        "address": host,
+        "port": parameters["port"],
+        "url": f"http://{address}:{parameters['port']}",
+        "bootstrap_port": parameters.get("bootstrap_port"),
+        "served_name": parameters.get("served_name"),
+        "argv": [],
+        "environment": {},
+        "credentials": [{"name": "api-key", "path": credential}] if credential else [],
+        "peers": {kind: [_peer(url) for url in parameters.get(f"{kind}_workers") or []] for kind in ("prefill", "decode")},
+        "expect": {key: value for key, value in expect.items() if value is not None},
+        "start_budget_seconds": parameters.get("timeout") or 1800,
+        "render": {"digest": parameters.get("render_digest")},
+    }
+
+
+def _peer(text: str) -> dict[str, Any]:
+    """``http://address:port`` or, for a prefill, ``http://address:port bootstrap-port``, as on a router's command line."""
+    url, _blank, bootstrap = text.partition(" ")
+    parts = urlsplit(url)
+    return {
+        "host": parts.hostname,
+        "instance": url,
+        "url": url,
+        "address": parts.hostname,
+        "port": parts.port,
+        "bootstrap_port": int(bootstrap) if bootstrap.strip().isdigit() else None,
+    }

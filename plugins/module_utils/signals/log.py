@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The log signal: the start-up stages were passed and nothing fatal was said, in the journal of this invocation.
+
+Alone it is fooled: the ready line is printed after a failed PD warm-up and after a failed bind, in its own invocation, and
+at once with ``--skip-server-warmup``. Hence the positive warm-up marker is required and the failures are looked for.
+"""
+
+from __future__ import annotations
+
+from .base import FAILED, PASSED, PENDING, UNKNOWN, Context, Say, Signal, is_follower
+from .log_patterns import PREFIX
+
+NAME = "log"
+PROVES = "this run passed its start-up and its own PD warm-up, and has said nothing fatal"
+
+
+def observe(context: Context) -> Signal:
+    """Judge what the invocation has logged so far; the context's log view has been fed before."""
+    log = context.log
+    started = context.unit.exec_main_start
+    follow = f"journalctl _SYSTEMD_INVOCATION_ID={context.invocation}"
+
+    def say(state: str, observed: str, then: str = "") -> Signal:
+        expected = {"router": "the HTTP server is up"}.get(context.role, "the PD warm-up passed, then the ready line")
+        return context.signal(
+            NAME,
+            state,
+            observed,
+            expected + ", nothing fatal",
+            PROVES,
+            then,
+            stages=[hit.as_dict(started) for hit in log.stages],
+            cause=log.cause,
+            chain=log.chain,
+            fatal=[hit.line for hit in log.fatals[:10]],
+            notes=[hit.line for hit in list(log.notes)[-10:]],
+            records=log.records,
+            ready_at=log.ready.at if log.ready else None,
+        )
+
+    if log.unreadable:
+        return say(UNKNOWN, f"the journal cannot be read: {log.unreadable}", "run this as root, on the host of the unit")
+    if log.fatals:
+        first = log.fatals[0]
+        text = PREFIX.sub("", first.line)
+        because = f"; first cause: {log.cause}" if log.chain else ""
+        return say(FAILED, f"{text}{because}", first.row.next or follow)
+    if log.warmup_failed:
+        text = PREFIX.sub("", log.warmup_failed.line)
+        after = " (the ready line followed all the same)" if log.ready else ""
+        return say(FAILED, f"{text}{after}", log.warmup_failed.row.next)
+    if context.role == "router" or is_follower(context.entry):
+        return _up(context, say)
+    if log.ready and log.warmup_passed:
+        return say(PASSED, f"warm-up passed, ready line after {log.ready.at - started:.1f} s")
+    if log.ready:
+        return say(
+            UNKNOWN,
+            "the ready line, but no line that says the PD warm-up passed",
+            "start without --skip-server-warmup, or look whether the log level hides INFO lines",
+        )
+    return say(PENDING, _progress(context), follow)
+
+
+def _up(context: Context, say: Say) -> Signal:
+    """A router, or a rank above 0: its server is up, and more its log does not tell."""
+    name = "router-http" if context.role == "router" else "follower"
+    hit = next((hit for hit in context.log.stages if hit.row.name == name), None)
+    if hit:
+        return say(PASSED, f"{hit.row.label} after {hit.at - context.unit.exec_main_start:.1f} s")
+    return say(PENDING, _progress(context))
+
+
+def _progress(context: Context) -> str:
+    last = context.log.last_stage
+    if last is None:
+        return f"no start-up stage yet, {context.log.records} lines"
+    return f"{last.row.label} ({last.row.name}) after {last.at - context.unit.exec_main_start:.1f} s"

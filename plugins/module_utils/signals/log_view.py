@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the log of one invocation has said so far: stages with their times, outcomes, fatal lines, causes, last words."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Iterable
+
+from ..host.credentials import Redactor
+from ..host.journal import Record, lines_of
+from .log_patterns import (
+    ANSI,
+    FATAL,
+    FATAL_AT_START,
+    LOADING_BAR,
+    NOTE,
+    PREFIX,
+    READY,
+    STAGE,
+    WARMUP_FAILED,
+    WARMUP_PASSED,
+    Row,
+    rows_of,
+)
+from .tracebacks import Tracebacks
+
+_LAST_LINES = 40
+_LINE_CHARACTERS = 400
+_NOTES = 50
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A row of the table, met in the log: ``at`` is seconds on the host's monotonic clock."""
+
+    row: Row
+    line: str
+    at: float
+
+    def as_dict(self, started: float) -> dict[str, Any]:
+        """For a module's result; ``seconds`` count from the start of the main process."""
+        return {"stage": self.row.name, "label": self.row.label, "seconds": round(self.at - started, 3), "line": self.line}
+
+
+class LogView:
+    """Fed with the journal of one invocation, in order and once. Holds no secret: lines are redacted on their way in."""
+
+    def __init__(self, role: str, redactor: Redactor | None = None) -> None:
+        self._rows = rows_of(role)
+        self._redactor = redactor or Redactor()
+        self._tracebacks = Tracebacks()
+        self._fatal_chain: list[str] | None = None
+        self.stages: list[Hit] = []
+        self.ready: Hit | None = None
+        self.warmup_passed: Hit | None = None
+        self.warmup_failed: Hit | None = None
+        self.fatals: list[Hit] = []
+        self.notes: deque[Hit] = deque(maxlen=_NOTES)
+        self.last_lines: deque[str] = deque(maxlen=_LAST_LINES)
+        self.loading_percent: int | None = None
+        self.records = 0
+        self.cursor = ""
+        self.unreadable = ""
+
+    def feed(self, records: Iterable[Record]) -> None:
+        """Take the next records."""
+        for record in records:
+            self.records += 1
+            self.cursor = record.cursor or self.cursor
+            for raw in lines_of(record.message):
+                self._line(self._redactor.text(ANSI.sub("", raw)), record)
+
+    def _line(self, line: str, record: Record) -> None:
+        bar = LOADING_BAR.search(line)
+        if bar:
+            self.loading_percent = int(bar.group(1))
+            return  # repaints of a bar are no last words
+        short = line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
+        self.last_lines.append(short)
+        chain = self._tracebacks.feed(record.pid, line)
+        for row in self._rows:
+            if row.regex.search(line):
+                self._hit(Hit(row, short, record.monotonic), chain)
+
+    def _hit(self, hit: Hit, chain: list[str] | None) -> None:
+        kind = hit.row.kind
+        if kind == STAGE:
+            # Every rank prints most stages: the first one counts.
+            if all(seen.row is not hit.row for seen in self.stages):
+                self.stages.append(hit)
+        elif kind == READY:
+            self.ready = self.ready or hit
+        elif kind == WARMUP_PASSED:
+            self.warmup_passed = self.warmup_passed or hit
+        elif kind == WARMUP_FAILED:
+            self.warmup_failed = self.warmup_failed or hit
+        elif kind == FATAL or (kind == FATAL_AT_START and self.ready is None):
+            self.fatals.append(hit)
+            if chain is not None and self._fatal_chain is None:
+                self._fatal_chain = chain
+        elif kind in (NOTE, FATAL_AT_START):
+            self.notes.append(hit)
+
+    @property
+    def last_stage(self) -> Hit | None:
+        """How far the start has come."""
+        return self.ready or (self.stages[-1] if self.stages else None)
+
+    @property
+    def chain(self) -> list[str]:
+        """The exceptions behind a failure, first cause first: those of the first fatal line, else the last ones printed."""
+        if self._fatal_chain:
+            return self._fatal_chain
+        chains = [chain for chain in self._tracebacks.chains if chain]
+        return chains[-1] if chains else []
+
+    @property
+    def cause(self) -> str:
+        """In one line, why this run is in trouble: the first cause of its exceptions, else its first fatal line.
+
+        Empty where the log shows neither.
+        """
+        chain = self.chain
+        if chain:
+            text = chain[0][:_LINE_CHARACTERS]
+            return text if len(chain) == 1 else f"{text} (it became: {chain[-1][:_LINE_CHARACTERS]})"
+        return PREFIX.sub("", self.fatals[0].line) if self.fatals else ""
+
+    def words(self, count: int = 20) -> list[str]:
+        """The last lines, oldest first."""
+        return list(self.last_lines)[-count:]
