@@ -42,14 +42,14 @@ class ActionModule(ActionBase):
             if options["canaries"] in known:
                 registered = known[options["canaries"]]
                 found = registered.get("results", [registered])
-                canaries += [item for item in found if not item.get("skipped")]
+                canaries += [item for item in found if "reply" in item]
         table = report.rows(entries, verdicts)
         failed = report.failed(table)
-        parts = [report.table_text(table), report.details_text(table), *(report.canary_text(item) for item in canaries if "reply" in item)]
-        text = "\n".join(part for part in parts if part)
+        text = "\n".join(part for part in (report.table_text(table), report.details_text(table), *map(report.canary_text, canaries)) if part)
         if failed or not options["quiet_when_ready"]:
             display.display("\n" + text + "\n")
-        result.update(changed=False, instances=table, canaries=canaries, text=text)
         if failed:
-            result.update(failed=True, msg=f"{report.summary(table)}; not ready: {', '.join(failed)} (reasons and next commands are above)")
+            # Nothing but the message: the callback would print every other key below it, and the end is where people look.
+            return {"changed": False, "failed": True, "msg": report.failure_text(table)}
+        result.update(changed=False, instances=table, canaries=canaries, text=text)
         return result

@@ -80,3 +80,14 @@ def summary(table: Sequence[Mapping[str, Any]]) -> str:
 def failed(table: Sequence[Mapping[str, Any]]) -> list[str]:
     """The instances that were checked and are not ready."""
     return [f"{row['instance']}@{row['host']}" for row in table if row["verdict"] not in ("READY", NOT_CHECKED)]
+
+
+def failure_text(table: Sequence[Mapping[str, Any]]) -> str:
+    """The message of a failed deploy: how many, then of each instance that is not ready what was seen and what to do next."""
+    lines = [summary(table)]
+    for row in table:
+        if row["verdict"] in ("READY", NOT_CHECKED):
+            continue
+        lines.append(f"{row['instance']} on {row['host']} ({row['unit']}): {row['verdict']}: {row['reason']}")
+        lines += [f"  next, on {row['host']}: {step}" for step in row["next"]]
+    return "\n".join(lines)
