@@ -9,8 +9,9 @@ signal is in its state) and forgets everything when the unit's invocation change
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Callable
 
 from .host.credentials import Redactor
 from .host.journal import Follower, JournalError, Record
@@ -77,6 +78,7 @@ class Observer:
             log=self._log,
             invocation=self._invocation,
             deployment=self.deployment,
+            named=bool(self.asked),
             redactor=self._redactor,
             memory=self._memory,
         )

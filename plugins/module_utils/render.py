@@ -167,16 +167,20 @@ def directories(entry: Mapping[str, Any], digest: str) -> list[dict[str, str]]:
 def render(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The rendered set of one plan entry.
 
-    ``{"digest": 64 hex digits, "files": {"unit": text, "environment": text, "argv": text}, "directories": [...]}``. The
-    digest covers the unit as it would be with an empty digest, which holds argv and environment whole.
+    ``{"digest": 64 hex digits, "files": {"unit": text, "environment": text, "argv": text}, "staged": [{"path", "content"}],
+    "directories": [...]}``. The digest covers the unit as it would be with an empty digest, which holds argv and
+    environment whole; ``staged`` says where the three texts lie before the unit is switched to them.
     """
     digest = hashlib.sha256(unit_text(entry, "").encode()).hexdigest()
+    files = {
+        "unit": unit_text(entry, digest),
+        "environment": environment_text({**entry["environment"], DIGEST_VARIABLE: digest}),
+        "argv": argv_text(entry["argv"]),
+    }
+    names = {"unit": entry["unit"], "environment": "environment", "argv": "argv"}
     return {
         "digest": digest,
-        "files": {
-            "unit": unit_text(entry, digest),
-            "environment": environment_text({**entry["environment"], DIGEST_VARIABLE: digest}),
-            "argv": argv_text(entry["argv"]),
-        },
+        "files": files,
+        "staged": [{"path": f"{entry['paths']['renders']}/{digest}/{names[name]}", "content": text} for name, text in files.items()],
         "directories": directories(entry, digest),
     }

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..host.credentials import Credential, Redactor
 from ..host.local import LocalHost
@@ -59,6 +60,7 @@ class Signal:
 class Context:
     """Everything a signal may look at: the plan entry, the host, the one invocation asked about, and what is known of it.
 
+    ``named`` is true where the caller named the invocation: what restarted before it is no matter of its own.
     ``memory`` lives as long as the invocation is watched (a generation that once succeeded, the back-off after one that
     did not); ``seen`` holds the signals of the present look.
     """
@@ -69,6 +71,7 @@ class Context:
     log: LogView
     invocation: str = ""
     deployment: bool = False
+    named: bool = False
     redactor: Redactor = field(default_factory=Redactor)
     memory: dict[str, Any] = field(default_factory=dict)
     seen: dict[str, Signal] = field(default_factory=dict)

@@ -41,7 +41,10 @@ def observe(context: Context) -> Signal:
 
     failure = _run(context)
     if failure:
-        return say(failure[0], failure[1], failure[2])
+        state, observed, then = failure
+        holder = owner(context, int(entry["port"]), str(entry["address"]))
+        # Whoever holds the port of a unit that has just lost it is what people look for next.
+        return say(state, f"{observed}; {holder.text}" if holder.state == FOREIGN else observed, then)
     drift = _render(context)
     if drift:
         return say(drift[0], drift[1], drift[2], running=True)
@@ -79,7 +82,7 @@ def _run(context: Context) -> tuple[str, str, str] | None:
         return FAILED, f"the unit does not run{ended}", f"systemctl start {unit.unit}"
     if unit.active_state == "deactivating":
         return (FAILED if context.deployment else PENDING), f"the unit is being stopped ({unit.state})", status
-    if context.deployment and unit.n_restarts:
+    if context.deployment and unit.n_restarts and not context.named:
         return FAILED, f"the unit has restarted {unit.n_restarts} times since it was started", log
     if unit.state != "active/running" or not unit.main_pid:
         return PENDING, f"the unit is {unit.state}", status
