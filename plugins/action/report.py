@@ -32,7 +32,7 @@ class ActionModule(ActionBase):
             }
         )
         hostvars = (task_vars or {})["hostvars"]
-        plan = (task_vars or {})["plumbline_plan"]
+        plan = (task_vars or {})["ansible_facts"]["plumbline_plan"]
         entries = [entry for entry in plan["instances"] if not options["roles"] or entry["role"] in options["roles"]]
         verdicts, canaries = [], []
         for host in plan["hosts"]:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Mapping, Sequence
+from typing import Any
 
 from .host.credentials import Credential, CredentialError, Redactor
 from .host.http import HttpError, Response
@@ -30,7 +31,7 @@ BREAKER_SECONDS = 60.0
 SETTLE_SECONDS = 10.0
 SETTLE_PAUSE = 0.5
 
-_WORDS = "plumb line river stone copper window morning ladder harvest signal copper valley engine meadow lantern".split()
+_WORDS = ["plumb", "line", "river", "stone", "copper", "window", "morning", "ladder", "harvest", "signal", "copper", "valley", "engine", "meadow", "lantern"]
 #: ``sglang:name`` or ``sglang_name`` (the prefix has changed between releases), its labels, its value.
 _SAMPLE = re.compile(r"^sglang[:_]([a-z_]+)(?:\{[^}]*\})? ([0-9.eE+-]+)$", re.M)
 

@@ -190,7 +190,8 @@ class Observer:
 
     def listen(self, unit: UnitState) -> list[Any]:
         """What to wait on for news of this run: its journal, and the end of its main process."""
-        if self._invocation and (self._follower is None or not self._follower.alive):
+        # A journal that cannot be read once is not followed: its silence would pass for one.
+        if self._invocation and not self._log.unreadable and (self._follower is None or not self._follower.alive):
             if self._follower is not None:
                 self._follower.close()
             try:

@@ -8,9 +8,13 @@ Pure: from plan entries and the results of M(plumbline.sglang.wait_for_sglang_re
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 NOT_CHECKED = "NOT CHECKED"
+#: Check mode: a real run would wait here; what is not ready now says nothing about it.
+WOULD_WAIT = "WOULD WAIT"
+_NO_FAILURE = ("READY", NOT_CHECKED, WOULD_WAIT)
 
 
 def rows(entries: Iterable[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -24,7 +28,7 @@ def rows(entries: Iterable[Mapping[str, Any]], results: Sequence[Mapping[str, An
                 "host": entry["host"],
                 "instance": entry["instance"],
                 "unit": entry["unit"],
-                "verdict": result.get("verdict", NOT_CHECKED),
+                "verdict": _verdict(result),
                 "reason": result.get("reason", ""),
                 "seconds": result.get("seconds"),
                 "last_lines": list(result.get("last_lines", [])),
@@ -32,6 +36,11 @@ def rows(entries: Iterable[Mapping[str, Any]], results: Sequence[Mapping[str, An
             }
         )
     return table
+
+
+def _verdict(result: Mapping[str, Any]) -> str:
+    verdict = str(result.get("verdict", NOT_CHECKED))
+    return WOULD_WAIT if result.get("would_wait") and verdict != "READY" else verdict
 
 
 def table_text(table: Sequence[Mapping[str, Any]]) -> str:
@@ -48,7 +57,7 @@ def details_text(table: Sequence[Mapping[str, Any]], *, lines: int = 8) -> str:
     """For each instance that was checked and is not ready: its last words, and the next commands."""
     blocks = []
     for row in table:
-        if row["verdict"] in ("READY", NOT_CHECKED):
+        if row["verdict"] in _NO_FAILURE:
             continue
         block = [f"{row['instance']} on {row['host']} ({row['unit']}): {row['verdict']}", f"  seen: {row['reason']}"]
         if row["last_lines"]:
@@ -79,14 +88,14 @@ def summary(table: Sequence[Mapping[str, Any]]) -> str:
 
 def failed(table: Sequence[Mapping[str, Any]]) -> list[str]:
     """The instances that were checked and are not ready."""
-    return [f"{row['instance']}@{row['host']}" for row in table if row["verdict"] not in ("READY", NOT_CHECKED)]
+    return [f"{row['instance']}@{row['host']}" for row in table if row["verdict"] not in _NO_FAILURE]
 
 
 def failure_text(table: Sequence[Mapping[str, Any]]) -> str:
     """The message of a failed deploy: how many, then of each instance that is not ready what was seen and what to do next."""
     lines = [summary(table)]
     for row in table:
-        if row["verdict"] in ("READY", NOT_CHECKED):
+        if row["verdict"] in _NO_FAILURE:
             continue
         lines.append(f"{row['instance']} on {row['host']} ({row['unit']}): {row['verdict']}: {row['reason']}")
         lines += [f"  next, on {row['host']}: {step}" for step in row["next"]]

@@ -11,8 +11,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Any
 
 from .signals.base import FAILED as SIGNAL_FAILED
 from .signals.base import PASSED, PENDING, UNKNOWN, Signal

@@ -10,14 +10,15 @@ after a pause, and never for more than the http signal allows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable
 
 from .host.local import LocalHost
 from .observer import Look, Observer
-from .signals.base import PASSED, PENDING
+from .signals.base import PASSED, PENDING, UNKNOWN
 from .signals.log_patterns import READY as READY_LINE
 from .verdict import FAILED, INCONCLUSIVE, NOT_READY, READY, REQUIRED, Verdict
 
@@ -30,12 +31,14 @@ class Settings:
     :param settle: after the first sign of a failure, so that the run's last words arrive.
     :param peer_patience: how long a decode that is itself ready waits for a prefill whose registry nobody answers at (one
         that loads its model does answer).
+    :param blind_patience: how long the process or the log may be unobservable; both lie on this host, so waiting mends neither.
     """
 
     passes: int = 2
     pause: float = 2.0
     settle: float = 1.5
     peer_patience: float = 300.0
+    blind_patience: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Watch:
         self._ready_at: float | None = None
         self._was_late = False
         self._alone_since: float | None = None
+        self._blind_since: float | None = None
 
     def run(self, budget: float) -> Outcome:
         """Wait for at most ``budget`` seconds."""
@@ -101,9 +105,9 @@ class Watch:
                 self._host.wait([], self._settings.settle)
                 continue
             settled = False
-            lonely = self._lonely(look)
-            if lonely:
-                return self._outcome(look, lonely)
+            hopeless = self._lonely(look) or self._blind(look)
+            if hopeless:
+                return self._outcome(look, hopeless)
             if over and budget > 0:
                 text = f"not ready within {budget:g} s: {verdict.reason or verdict.verdict}"
                 if verdict.verdict == READY:  # fewer passes than asked for
@@ -184,6 +188,18 @@ class Watch:
         text = f"ready but for its prefill: {', '.join(given_up)} {why}"
         return Verdict(NOT_READY, text, (text, f"bootstrap: {signal.observed}"), (signal.next,) if signal.next else ())
 
+    def _blind(self, look: Look) -> Verdict | None:
+        """Facts of this very host that could not be observed for a while: permissions, a missing program, a log without INFO lines."""
+        unseen = [look.signals[name] for name in ("process", "log") if name in look.signals and look.signals[name].state == UNKNOWN]
+        if not unseen:
+            self._blind_since = None
+            return None
+        self._blind_since = look.at if self._blind_since is None else self._blind_since
+        if look.at - self._blind_since < self._settings.blind_patience:
+            return None
+        texts = tuple(f"{signal.name}: {signal.observed}" for signal in unseen)
+        return Verdict(INCONCLUSIVE, f"could not be observed: {'; '.join(texts)}", texts, tuple(signal.next for signal in unseen if signal.next))
+
     def _failed(self, instance: str) -> bool:
         outcome = self._board.get(instance)
         return outcome is not None and outcome.verdict.verdict == FAILED
@@ -225,7 +241,9 @@ class Reporter:
         # An adopted invocation starts with an empty list again.
         told = 0 if told > len(look.stages) else told
         self._told[watch.name] = len(look.stages)
-        return [f"{watch.name}: {hit.row.label}, {_since(hit.at, look):.1f} s after the start" for hit in look.stages[told:]]
+        # What was over before this wait began is no news.
+        news = [hit for hit in look.stages[told:] if hit.at >= watch.began - self._every]
+        return [f"{watch.name}: {hit.row.label}, {_since(hit.at, look):.1f} s after the start" for hit in news]
 
 
 def _since(at: float, look: Look) -> float:

@@ -60,7 +60,7 @@ EXAMPLES = r"""
 - name: Send a completion through the router
   plumbline.sglang.pd_canary:
     router: "{{ plumbline_router }}"
-    instances: "{{ plumbline_plan.instances | selectattr('group', 'equalto', plumbline_router.group) }}"
+    instances: "{{ ansible_facts.plumbline_plan.instances | selectattr('group', 'equalto', plumbline_router.group) }}"
 """
 
 RETURN = r"""
@@ -158,9 +158,9 @@ def main() -> None:
             "router": {"type": "dict", "required": True},
             "instances": {"type": "list", "elements": "dict", "required": True},
             "words": {"type": "int", "default": 48},
-            "max_tokens": {"type": "int", "default": 8},
+            "max_tokens": {"type": "int", "default": 8, "no_log": False},
             "timeout": {"type": "int"},
-            "expected_bytes_per_token": {"type": "float"},
+            "expected_bytes_per_token": {"type": "float", "no_log": False},
         },
         supports_check_mode=True,
     )
@@ -187,7 +187,9 @@ def main() -> None:
     try:
         report = asdict(send(router, instances, options, LocalHost()))
     except CanaryError as error:
-        module.fail_json(msg=f"the canary of PD group {router['group']} through {router['instance']}: {error}", problems=[str(error)], next=[error.next], **known)
+        module.fail_json(
+            msg=f"the canary of PD group {router['group']} through {router['instance']}: {error}", problems=[str(error)], next=[error.next], **known
+        )
     if report["problems"]:
         module.fail_json(
             msg=f"the canary of PD group {router['group']} through {router['instance']} came back, but: {'; '.join(report['problems'])}",

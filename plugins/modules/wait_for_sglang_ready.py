@@ -124,7 +124,7 @@ seealso:
 EXAMPLES = r"""
 - name: Watch the engines of this host
   plumbline.sglang.wait_for_sglang_ready:
-    instances: "{{ plumbline_plan | plumbline.sglang.entries(inventory_hostname, roles=['prefill', 'decode']) }}"
+    instances: "{{ ansible_facts.plumbline_plan | plumbline.sglang.entries(inventory_hostname, roles=['prefill', 'decode']) }}"
     deployment: true
 
 - name: One server without a plan
@@ -234,7 +234,8 @@ msg:
   type: str
 """
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -276,7 +277,7 @@ def spec() -> dict[str, Any]:
         "deployment": {"type": "bool", "default": False},
         "timeout": {"type": "int"},
         "peer_timeout": {"type": "int", "default": 300},
-        "passes": {"type": "int", "default": 2},
+        "passes": {"type": "int", "default": 2, "no_log": False},
         "on_not_ready": {"type": "str", "choices": ["fail", "return"], "default": "fail"},
         "progress_file": {"type": "path"},
     }

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Sequence
 
 
 class CommandError(Exception):
@@ -34,8 +34,7 @@ def run(argv: Sequence[str], timeout: float = 10.0) -> Completed:
         done = subprocess.run(
             list(argv),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             timeout=timeout,
             env=environment,
             check=False,

@@ -10,7 +10,7 @@ request header, and appears in no text, no exception and no ``repr`` of this mod
 from __future__ import annotations
 
 import re
-from typing import Iterable
+from collections.abc import Iterable
 
 #: Names under which the engine keeps secrets (srt/server_args.py: api_key, admin_api_key, ssl_keyfile_password).
 SECRET_FIELDS = ("api_key", "admin_api_key", "ssl_keyfile_password")

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Callable, Optional, Sequence
+from typing import Callable
 
 from .command import Completed, run
 
@@ -27,7 +28,7 @@ class Gpu:
     index: int
     uuid: str
     name: str
-    bus_id: Optional[str]
+    bus_id: str | None
 
 
 def parse(text: str) -> list[Gpu]:
@@ -42,7 +43,7 @@ def parse(text: str) -> list[Gpu]:
     return found
 
 
-def gpus(runner: Optional[Runner] = None) -> list[Gpu]:
+def gpus(runner: Runner | None = None) -> list[Gpu]:
     """The GPUs that the driver shows.
 
     :raises GpuError: where the driver does not answer.

@@ -14,8 +14,10 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from .credentials import Credential
@@ -133,10 +135,8 @@ def request(
 
         def close(sock: socket.socket = connection.sock) -> None:
             late.set()
-            try:
+            with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
         timer = threading.Timer(max(0.01, total - (time.monotonic() - begun)), close)
         timer.daemon = True

@@ -13,8 +13,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, Sequence
+from typing import IO, Any, Callable
+
+from .command import CommandError, run
 
 #: Beside these, journalctl always prints the cursor and both timestamps.
 _FIELDS = "MESSAGE,_PID,_SYSTEMD_INVOCATION_ID"
@@ -99,6 +102,12 @@ def _open(argv: Sequence[str], errors: int) -> subprocess.Popen[bytes]:
         raise JournalError(f"journalctl cannot be started: {error.strerror}") from None
 
 
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    if stream is None:
+        raise JournalError("journalctl was started without a pipe")
+    return stream
+
+
 def _stop(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.terminate()
@@ -119,12 +128,11 @@ def stream(argv: Sequence[str]) -> Iterator[Record]:
     """
     process = _open(argv, subprocess.PIPE)
     try:
-        assert process.stdout is not None and process.stderr is not None
-        for line in process.stdout:
+        for line in _pipe(process.stdout):
             record = parse_line(line)
             if record:
                 yield record
-        said = process.stderr.read().decode("utf-8", "replace").strip()
+        said = _pipe(process.stderr).read().decode("utf-8", "replace").strip()
         # 1 without a word means that nothing matched.
         if process.wait() != 0 and said:
             raise JournalError(f"journalctl ended with {process.returncode}: {said.splitlines()[-1]}")
@@ -133,8 +141,24 @@ def stream(argv: Sequence[str]) -> Iterator[Record]:
 
 
 def read(invocation: str, cursor: str = "") -> Iterator[Record]:
-    """Every record of one invocation, oldest first, after ``cursor`` where one is given."""
-    return stream(_argv([f"_SYSTEMD_INVOCATION_ID={invocation}"], cursor))
+    """Every record of one invocation, oldest first, after ``cursor`` where one is given. :raises JournalError:"""
+    match = f"_SYSTEMD_INVOCATION_ID={invocation}"
+    empty = not cursor
+    for record in stream(_argv([match], cursor)):
+        empty = False
+        yield record
+    if empty:
+        _refuse_blindness(match)
+
+
+def _refuse_blindness(match: str) -> None:
+    """Tell "nothing was logged" from "this user may not see it": only the output for people carries the hint."""
+    try:
+        said = run(["journalctl", "--no-pager", "--lines=1", match]).stderr
+    except CommandError as error:
+        raise JournalError(str(error)) from None
+    if "not seeing messages" in said:
+        raise JournalError("this user may not see the messages of the system's units")
 
 
 def previous_invocation(unit: str, current: str, reader: Callable[[Sequence[str]], Iterator[Record]] = stream) -> str:
@@ -152,13 +176,11 @@ class Follower:
         argv = _argv([f"_SYSTEMD_INVOCATION_ID={invocation}"], cursor, "--follow", "--no-tail")
         self._process = _open(argv, subprocess.DEVNULL)
         self._rest = b""
-        assert self._process.stdout is not None
-        os.set_blocking(self._process.stdout.fileno(), False)
+        os.set_blocking(self.fileno(), False)
 
     def fileno(self) -> int:
         """The descriptor to wait on."""
-        assert self._process.stdout is not None
-        return self._process.stdout.fileno()
+        return _pipe(self._process.stdout).fileno()
 
     @property
     def alive(self) -> bool:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Callable, Iterable, NamedTuple, Optional
+from collections.abc import Iterable
+from typing import Callable, NamedTuple
 
 DEBIAN = "Debian"
 REDHAT = "RedHat"
@@ -68,7 +69,7 @@ def missing(names: Iterable[str] = TRANSFER_LIBRARIES, load: Callable[[str], boo
     return [name for name in names if not load(name)]
 
 
-def package_of(library: str, family: str) -> Optional[str]:
+def package_of(library: str, family: str) -> str | None:
     """The package that holds a library in a family, None where this is not known."""
     return _PACKAGES.get(library, {}).get(family)
 

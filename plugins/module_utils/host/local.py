@@ -9,11 +9,13 @@ import fcntl
 import os
 import select
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import Any, Iterator, Protocol, Sequence
+from typing import Any, Protocol
 
 from . import http, journal, procfs, systemd
+from .journal import Follower, Record
 
 #: Locks that keep generating probes of one server apart, also those of other processes.
 LOCKS = "/run/plumbline"
@@ -33,11 +35,11 @@ class LocalHost:
         """The unit's state. :raises SystemdError:"""
         return systemd.show(name)
 
-    def journal(self, invocation: str, cursor: str = "") -> Iterator[journal.Record]:
+    def journal(self, invocation: str, cursor: str = "") -> Iterator[Record]:
         """The invocation's records after the cursor. :raises JournalError:"""
         return journal.read(invocation, cursor)
 
-    def follow(self, invocation: str, cursor: str = "") -> journal.Follower:
+    def follow(self, invocation: str, cursor: str = "") -> Follower:
         """Follow the invocation's records. :raises JournalError:"""
         return journal.Follower(invocation, cursor)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import select
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Iterable
 
 from ..progress import start_time
 
@@ -76,8 +77,8 @@ def environment_of(pid: int, proc: str = PROC) -> dict[str, str]:
     """
     with open(f"{proc}/{pid}/environ", "rb") as file:
         entries = file.read().split(b"\0")
-    pairs = (entry.decode("utf-8", "replace").split("=", 1) for entry in entries if b"=" in entry)
-    return {name: value for name, value in pairs}
+    pairs = (entry.decode("utf-8", "replace").partition("=")[::2] for entry in entries if b"=" in entry)
+    return dict(pairs)
 
 
 def _address(text: str) -> str:
@@ -105,7 +106,7 @@ def listeners(port: int, proc: str = PROC) -> list[Listener]:
             fields = row.split()
             if len(fields) < 10 or fields[3] != _LISTEN:
                 continue
-            address, _, number = fields[1].rpartition(":")
+            address, _colon, number = fields[1].rpartition(":")
             if int(number, 16) == port:
                 found.append(Listener(_address(address), port, int(fields[9])))
     if len(errors) == 2:
@@ -148,10 +149,8 @@ class ExitWatch:
         self.pid = pid
         self._started = start_time(pid)
         self._fd = -1
-        try:
-            self._fd = os.pidfd_open(pid)  # type: ignore[attr-defined, unused-ignore]
-        except (AttributeError, OSError):
-            pass
+        with suppress(AttributeError, OSError):
+            self._fd = os.pidfd_open(pid)
 
     def fileno(self) -> int:
         """The descriptor to wait on, or -1."""

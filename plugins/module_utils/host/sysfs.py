@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
-from typing import Optional
 
 SYS = "/sys"
 
@@ -53,7 +52,7 @@ def parse_ranges(text: str) -> list[int]:
     return numbers
 
 
-def pci_numa_node(bus_id: str, sys: str = SYS) -> Optional[int]:
+def pci_numa_node(bus_id: str, sys: str = SYS) -> int | None:
     """NUMA node of a PCI device by its bus id (``00000000:17:00.0`` or ``0000:17:00.0``).
 
     None where the kernel does not know it (-1, as in virtual machines and on machines with one node) or the device is unseen.

@@ -12,8 +12,9 @@ Alone it is fooled by another prefill's registry on the same port.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Mapping
+from typing import Any
 
 from ..host.http import HttpError
 from .base import FAILED, PASSED, PENDING, UNKNOWN, Context, Signal

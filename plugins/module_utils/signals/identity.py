@@ -11,7 +11,8 @@ Alone it is fooled: the answers are static and come early, also from a server wh
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..host.credentials import CredentialError, without_secret_flags
 from ..host.http import HttpError
@@ -60,7 +61,9 @@ def observe(context: Context) -> Signal:
     except Unasked as error:
         return say(*error.args)
     differences = compare(found, expect)
-    command = command_differences(context.entry.get("argv") or [], launch) if isinstance(launch, str) else []
+    argv = context.entry.get("argv")
+    comparable = bool(argv) and isinstance(launch, str)
+    command = command_differences(argv or [], str(launch)) if comparable else []
     context.memory["server_info"] = found
     if differences or command:
         shown = differences + [context.redactor.text(line) for line in command]
@@ -70,8 +73,9 @@ def observe(context: Context) -> Signal:
             f"systemctl restart {context.unit.unit}, or deploy again: what runs is not what the plan says",
             differences=shown,
         )
-    how = "launch command as rendered" if isinstance(launch, str) else "launch command not reported by this release"
-    return say(PASSED, f"{found.get('served_name')}, {found.get('disaggregation_mode')}, {found.get('version')}, {how}")
+    how = "as rendered" if comparable else "not compared: this release does not report it" if argv else "not compared: no argv is planned"
+    identity = ", ".join(str(found.get(name)) for name in ("served_name", "disaggregation_mode", "version"))
+    return say(PASSED, f"{identity}, launch command {how}")
 
 
 def _get(context: Context, path: str, total: float = 5.0) -> dict[str, Any]:

@@ -31,7 +31,6 @@ def observe(context: Context) -> Signal:
             expected + ", nothing fatal",
             PROVES,
             then,
-            stages=[hit.as_dict(started) for hit in log.stages],
             cause=log.cause,
             chain=log.chain,
             fatal=[hit.line for hit in log.fatals[:10]],
@@ -42,11 +41,8 @@ def observe(context: Context) -> Signal:
 
     if log.unreadable:
         return say(UNKNOWN, f"the journal cannot be read: {log.unreadable}", "run this as root, on the host of the unit")
-    if log.fatals:
-        first = log.fatals[0]
-        text = PREFIX.sub("", first.line)
-        because = f"; first cause: {log.cause}" if log.chain else ""
-        return say(FAILED, f"{text}{because}", first.row.next or follow)
+    if log.fatal:
+        return say(FAILED, _failure(context), log.fatal.row.next or follow)
     if log.warmup_failed:
         text = PREFIX.sub("", log.warmup_failed.line)
         after = " (the ready line followed all the same)" if log.ready else ""
@@ -71,6 +67,15 @@ def _up(context: Context, say: Say) -> Signal:
     if hit:
         return say(PASSED, f"{hit.row.label} after {hit.at - context.unit.exec_main_start:.1f} s")
     return say(PENDING, _progress(context))
+
+
+def _failure(context: Context) -> str:
+    """The fatal line, or what it announces where it is the head of a traceback."""
+    log = context.log
+    if not log.chain:
+        return log.cause
+    head = PREFIX.sub("", log.fatals[0].line).partition("Traceback (most recent call last)")[0].rstrip(" :")
+    return log.cause if head in log.chain else f"{head}: {log.cause}"
 
 
 def _progress(context: Context) -> str:

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Iterable
+from typing import Any
 
 from ..host.credentials import Redactor
 from ..host.journal import Record, lines_of
@@ -74,9 +75,9 @@ class LogView:
                 self._line(self._redactor.text(ANSI.sub("", raw)), record)
 
     def _line(self, line: str, record: Record) -> None:
-        bar = LOADING_BAR.search(line)
-        if bar:
-            self.loading_percent = int(bar.group(1))
+        painted = LOADING_BAR.search(line)
+        if painted:
+            self.loading_percent = int(painted.group(1))
             return  # repaints of a bar are no last words
         short = line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
         self.last_lines.append(short)
@@ -110,16 +111,24 @@ class LogView:
         return self.ready or (self.stages[-1] if self.stages else None)
 
     @property
+    def fatal(self) -> Hit | None:
+        """The fatal line that says most: the first one that is not generic, else the first one."""
+        return next((hit for hit in self.fatals if not hit.row.generic), self.fatals[0] if self.fatals else None)
+
+    @property
     def chain(self) -> list[str]:
-        """The exceptions behind a failure, first cause first: those of the first fatal line, else the last ones printed."""
+        """The exceptions behind a failure, first cause first: those of a fatal line; else, where no line says what failed, the
+        last ones printed. An exception that was logged and survived is not blamed for a failure that explains itself."""
         if self._fatal_chain:
             return self._fatal_chain
+        if self.fatal and not self.fatal.row.generic:
+            return []
         chains = [chain for chain in self._tracebacks.chains if chain]
         return chains[-1] if chains else []
 
     @property
     def cause(self) -> str:
-        """In one line, why this run is in trouble: the first cause of its exceptions, else its first fatal line.
+        """In one line, why this run is in trouble: the first cause of its exceptions, else its fatal line.
 
         Empty where the log shows neither.
         """
@@ -127,7 +136,7 @@ class LogView:
         if chain:
             text = chain[0][:_LINE_CHARACTERS]
             return text if len(chain) == 1 else f"{text} (it became: {chain[-1][:_LINE_CHARACTERS]})"
-        return PREFIX.sub("", self.fatals[0].line) if self.fatals else ""
+        return PREFIX.sub("", self.fatal.line) if self.fatal else ""
 
     def words(self, count: int = 20) -> list[str]:
         """The last lines, oldest first."""

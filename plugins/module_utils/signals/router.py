@@ -11,7 +11,8 @@ under ``labels``, sglang-router 0.3.2 under ``metadata``. A worker is read once,
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..host.credentials import CredentialError
 from ..host.http import HttpError

@@ -33,13 +33,7 @@ class Tracebacks:
     def feed(self, pid: int, line: str) -> list[str] | None:
         """Take one line of process ``pid``; returns the chain that this line began or continued, else None."""
         if _HEAD in line:
-            chain = self._linked.get(pid, []) if pid in self._joins else []
-            self._joins.discard(pid)
-            if not any(chain is known for known in self.chains):
-                self.chains.append(chain)
-                del self.chains[:-_KEPT]
-            self._open[pid] = chain
-            return chain
+            return self._begin(pid)
         if line.strip() in _LINKS:
             self._joins.add(pid)
             return None
@@ -50,3 +44,12 @@ class Tracebacks:
             del self._open[pid]
             return chain
         return None
+
+    def _begin(self, pid: int) -> list[str]:
+        chain: list[str] = self._linked.get(pid, []) if pid in self._joins else []
+        self._joins.discard(pid)
+        if not any(chain is known for known in self.chains):
+            self.chains.append(chain)
+            del self.chains[:-_KEPT]
+        self._open[pid] = chain
+        return chain
