@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any, Callable
 
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.module_utils.common.text.converters import to_text
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+
 from ansible_collections.plumbline.sglang.plugins.module_utils import plan_table
-from ansible_collections.plumbline.sglang.plugins.module_utils.findings import ERROR, to_text as finding_text
+from ansible_collections.plumbline.sglang.plugins.module_utils.findings import ERROR
+from ansible_collections.plumbline.sglang.plugins.module_utils.findings import to_text as finding_text
 from ansible_collections.plumbline.sglang.plugins.module_utils.instances import HostInput
 from ansible_collections.plumbline.sglang.plugins.module_utils.plan import build_plan, seal
 from ansible_collections.plumbline.sglang.plugins.module_utils.render import render
@@ -43,7 +46,7 @@ class ActionModule(ActionBase):
         task_vars = task_vars or {}
         self._require_run_once(task_vars)
 
-        hosts, locks = self._inventory(task_vars["hostvars"])
+        hosts, locks = self._inventory(task_vars)
         with open(_LAUNCHER, encoding="utf-8") as file:
             plan = build_plan(hosts, locks, file.read())
         for entry in plan["instances"]:
@@ -53,11 +56,11 @@ class ActionModule(ActionBase):
         errors = [item for item in plan["findings"] if item["level"] == ERROR]
         warnings = [item for item in plan["findings"] if item["level"] != ERROR]
         table = plan_table.to_text(plan)
-        if options["show"] != "none":
-            display.display(table if options["show"] == "table" else json.dumps(plan, indent=2, sort_keys=True))
-        result.update(changed=False, plan=plan, table=table)
+        result["changed"] = False
         if options["show"] == "none":
-            result["warnings"] = [finding_text(item) for item in warnings]
+            result["warnings"] = [finding_text(item).removeprefix("WARNING ") for item in warnings]
+        else:
+            display.display(table if options["show"] == "table" else json.dumps(plan, indent=2, sort_keys=True))
         if errors and options["fail_on"] == ERROR:
             text = "\n\n".join(finding_text(item) for item in errors)
             display.display(f"\n{text}\n", color="red", stderr=True)
@@ -67,7 +70,7 @@ class ActionModule(ActionBase):
                 msg=f"the inventory has {len(errors)} error(s), listed above; no host was touched. Concerned: {', '.join(where)}",
             )
             return result
-        result["ansible_facts"] = {"plumbline_plan": plan}
+        result.update(plan=plan, table=table, ansible_facts={"plumbline_plan": plan})
         return result
 
     def _require_run_once(self, task_vars: Mapping[str, Any]) -> None:
@@ -78,15 +81,19 @@ class ActionModule(ActionBase):
                 "only for a task with run_once. Add 'run_once: true' to the task."
             )
 
-    def _inventory(self, hostvars: Mapping[str, Any]) -> tuple[dict[str, HostInput], dict[str, str]]:
+    def _inventory(self, task_vars: Mapping[str, Any]) -> tuple[dict[str, HostInput], dict[str, str]]:
         """Every host of the inventory with its own variables, whatever --limit says, and the texts of their lock files."""
-        hosts, locks = {}, {}
+        hostvars = task_vars["hostvars"]
+        hosts: dict[str, HostInput] = {}
+        locks: dict[str, str] = {}
         for name in hostvars:
-            values = hostvars[name]
+            # raw_get gives the variables of the inventory and of the command line as that host sees them, without hostvars.
+            values = {**hostvars.raw_get(name), "hostvars": hostvars, "groups": task_vars["groups"]}
+            template = self._templar.copy_with_new_env(available_variables=values).template
             variables, errors = {}, {}
             for variable in sorted(str(key) for key in values if str(key).startswith(PREFIX)):
                 try:
-                    variables[variable] = _plain(values[variable])
+                    variables[variable] = _plain(template(values[variable]))
                 except AnsibleError as error:
                     secret = variable not in BY_NAME or BY_NAME[variable].secret
                     errors[variable] = "the template fails (its text is not shown)" if secret else to_text(error).strip()
@@ -103,17 +110,10 @@ class ActionModule(ActionBase):
                 groups=tuple(str(group) for group in values.get("group_names", [])),
                 variables=variables,
                 errors=errors,
-                ansible_host=self._address(values),
+                ansible_host=_address(values, template),
                 files=files,
             )
         return hosts, locks
-
-    @staticmethod
-    def _address(values: Mapping[str, Any]) -> str | None:
-        try:
-            return str(values["ansible_host"]) if "ansible_host" in values else None
-        except AnsibleError:
-            return None
 
     def _find(self, path: str, values: Mapping[str, Any]) -> str | None:
         """The file that a path of the inventory means: beside the inventory, beside the playbook, or in a ``files/`` there."""
@@ -123,6 +123,13 @@ class ActionModule(ActionBase):
             bases = [values.get("inventory_dir"), self._loader.get_basedir(), values.get("playbook_dir")]
             candidates = [os.path.join(str(base), *middle, path) for base in bases if base for middle in ((), ("files",))]
         return next((os.path.realpath(item) for item in candidates if os.path.isfile(item)), None)
+
+
+def _address(values: Mapping[str, Any], template: Callable[[Any], Any]) -> str | None:
+    try:
+        return str(template(values["ansible_host"])) if "ansible_host" in values else None
+    except AnsibleError:
+        return None  # it would fail in the play as well; here the inventory name is reported as the address
 
 
 def _read(path: str) -> str:

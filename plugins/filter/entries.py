@@ -32,7 +32,7 @@ seealso:
 EXAMPLES = r"""
 - name: The prefill servers of this host
   ansible.builtin.debug:
-    msg: "{{ plumbline_plan | plumbline.sglang.entries(inventory_hostname, roles=['prefill']) | map(attribute='unit') }}"
+    msg: "{{ ansible_facts.plumbline_plan | plumbline.sglang.entries(inventory_hostname, roles=['prefill']) | map(attribute='unit') }}"
 """
 
 RETURN = r"""

@@ -10,7 +10,8 @@ A finding is a plain dict, part of the plan:
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 Finding = dict[str, Any]
 
@@ -34,9 +35,7 @@ class Findings:
 
     def _add(self, level: str, rule: str, where: Iterable[str], seen: str, expected: str, next_step: str) -> None:
         key = (level, rule, seen, expected, next_step)
-        item = self._items.setdefault(
-            key, {"level": level, "rule": rule, "where": [], "seen": seen, "expected": expected, "next": next_step}
-        )
+        item = self._items.setdefault(key, {"level": level, "rule": rule, "where": [], "seen": seen, "expected": expected, "next": next_step})
         item["where"] = sorted({*item["where"], *where})
 
     def sorted(self) -> list[Finding]:

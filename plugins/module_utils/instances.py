@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import ipaddress
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Mapping, Optional
+from typing import Any
 
 from . import launch
 from .findings import Findings
 from .locks import Lock
-from .plan_args import clean_args, clean_env
-from .schema import ENGINE_ROLES, INSTANCE_OPTIONS, ROLES
+from .plan_args import LayerCheck
+from .schema import ENGINE_ROLES, INSTANCE_OPTIONS, ROLES, SECRETS
 from .schema_check import nearest
 
 # Seconds between a router's own grace period and systemd's kill (--shutdown-grace-period-secs, default 180).
@@ -37,7 +38,7 @@ class HostInput:
     groups: tuple[str, ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
-    ansible_host: Optional[str] = None
+    ansible_host: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -50,7 +51,7 @@ class Host:
     variables: dict[str, Any]
     given: frozenset[str]
     address: str
-    locks: dict[str, Optional[Lock]] = field(default_factory=dict)
+    locks: dict[str, Lock | None] = field(default_factory=dict)
 
     def has_role(self, role: str) -> bool:
         """Whether the host is in the inventory group of the role."""
@@ -66,7 +67,7 @@ class Host:
         """Every GPU the inventory declares on this host."""
         return sorted(gpu for gpus in self.numa.values() for gpu in gpus)
 
-    def node_of(self, gpu: int) -> Optional[int]:
+    def node_of(self, gpu: int) -> int | None:
         """The NUMA node a GPU is declared on, None where it is declared nowhere."""
         return next((int(node) for node, gpus in sorted(self.numa.items()) if gpu in gpus), None)
 
@@ -81,13 +82,13 @@ class Instance:
     name: str
     address: str
     port: int
-    bootstrap_port: Optional[int]
-    dist_port: Optional[int]
-    metrics_port: Optional[int]
+    bootstrap_port: int | None
+    dist_port: int | None
+    metrics_port: int | None
     gpus: tuple[int, ...]
-    numa_node: Optional[int]
+    numa_node: int | None
     device: str
-    model: Optional[dict[str, Any]]
+    model: dict[str, Any] | None
     served_name: str
     package: str
     version: str
@@ -159,13 +160,13 @@ class Resolver:
                     result.append(resolved)
         return result
 
-    def _resolve(self, role: str, item: Mapping[str, Any], variable: str) -> Optional[Instance]:
+    def _resolve(self, role: str, item: Mapping[str, Any], variable: str) -> Instance | None:
         group = self._group(item, variable)
         if group is None:
             return None
         where = f"{self._host.name}/{role}-{group}-{item['name']}"
         settings = self._groups[group]
-        args, env = self._layers(role, item, settings, where)
+        args, env = self._layers(role, item, group, where)
         device = launch.device(args) if role in ENGINE_ROLES else "cpu"
         gpus = self._gpus(role, item, device)
         model = self._model(group, settings["model"], where)
@@ -200,7 +201,7 @@ class Resolver:
             has_key=bool(self._host.variables["sglang_api_key"]),
         )
 
-    def _group(self, item: Mapping[str, Any], variable: str) -> Optional[str]:
+    def _group(self, item: Mapping[str, Any], variable: str) -> str | None:
         name, known = item["group"], sorted(self._groups)
         if name is None and len(known) == 1:
             return known[0]
@@ -234,19 +235,19 @@ class Resolver:
             )
         return None
 
-    def _layers(self, role: str, item: Mapping[str, Any], group: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _layers(self, role: str, item: Mapping[str, Any], group: str, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Merged arguments and environment; what the plan decides itself is reported and left out."""
-        variables = self._host.variables
-        secrets = [variables[name] for name in ("sglang_api_key", "sglang_admin_api_key") if variables[name]]
+        variables, package, version = self._host.variables, *self._package(role)
+        secrets = [variables[name] for name in SECRETS if variables[name]]
+        check = LayerCheck(role, package, version, secrets, self._findings)
         scopes = ("", f"{role}_") if role in ENGINE_ROLES else (f"{role}_",)
-        args: list[Mapping[str, Any]] = [launch.default_args(role, variables["sglang_router_package"])]
-        env: list[Mapping[str, Any]] = []
-        sources = [(variables, "sglang_", scopes, self._host.name), (group, "", scopes, where), (item, "", ("",), where)]
-        for source, prefix, names, place in sources:
-            for scope in names:
-                args.append(clean_args(source[f"{prefix}{scope}args"], f"{prefix}{scope}args", place, role, secrets, self._findings))
-                env.append(clean_env(source[f"{prefix}{scope}env"], f"{prefix}{scope}env", place, role, secrets, self._findings))
-        return launch.merge_args(args), launch.merge_env(env)
+        layers: list[tuple[Mapping[str, Any], str, str, str]]
+        layers = [(variables, f"sglang_{scope}", f"sglang_{scope}", self._host.name) for scope in scopes]
+        layers += [(self._groups[group], scope, f"sglang_groups.{group}.{scope}", where) for scope in scopes]
+        layers.append((item, "", f"sglang_{role}_instances item {item['name']!r} ", where))
+        args = [check.args(source[f"{key}args"], f"{name}args", place) for source, key, name, place in layers]
+        env = [check.env(source[f"{key}env"], f"{name}env", place) for source, key, name, place in layers]
+        return launch.merge_args([launch.default_args(role, package), *args]), launch.merge_env(env)
 
     def _gpus(self, role: str, item: Mapping[str, Any], device: str) -> list[int]:
         if role not in ENGINE_ROLES:
@@ -259,21 +260,21 @@ class Resolver:
             return list(self._host.numa.get(str(item["numa_node"]), []))
         return self._host.declared_gpus
 
-    def _numa_node(self, item: Mapping[str, Any], gpus: list[int]) -> Optional[int]:
+    def _numa_node(self, item: Mapping[str, Any], gpus: list[int]) -> int | None:
         if item["numa_node"] is not None:
             return item["numa_node"]
         nodes = {self._host.node_of(gpu) for gpu in gpus}
         return nodes.pop() if len(nodes) == 1 else None
 
-    def _dist_port(self, role: str, item: Mapping[str, Any], args: Mapping[str, Any], gpus: list[int]) -> Optional[int]:
+    def _dist_port(self, role: str, item: Mapping[str, Any], args: Mapping[str, Any], gpus: list[int]) -> int | None:
         """None where the engine must choose itself: replicas (``dp-size``) would all bind the one port they are given."""
         sizes = launch.parallel(args, gpus)
-        if role not in ENGINE_ROLES or (sizes.dp > 1 and item["dist_port"] is None) or args.get("dist-init-addr"):
+        if role not in ENGINE_ROLES or (sizes.dp > 1 and item["dist_port"] is None):
             return None
         port = item["port"] + launch.DIST_PORT_DELTA
         return item["dist_port"] or (port if port <= 65535 else item["port"] - launch.DIST_PORT_DELTA)
 
-    def _model(self, group: str, model: Mapping[str, Any], where: str) -> Optional[dict[str, Any]]:
+    def _model(self, group: str, model: Mapping[str, Any], where: str) -> dict[str, Any] | None:
         name, path = model["name"], model["path"]
         if not name and not path:
             self._findings.error(

@@ -10,8 +10,9 @@ Pure: the result follows from the settings alone. argv is a list of ``[flag, val
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Iterable, Mapping, Optional, Sequence
+from typing import Any
 
 Argv = list[list[str]]
 
@@ -72,11 +73,11 @@ class Launch:
     env: Mapping[str, Any] = field(default_factory=dict)
     model_path: str = ""
     served_name: str = ""
-    bootstrap_port: Optional[int] = None
-    dist_port: Optional[int] = None
-    metrics_port: Optional[int] = None
+    bootstrap_port: int | None = None
+    dist_port: int | None = None
+    metrics_port: int | None = None
     gpus: Sequence[int] = ()
-    prefill_urls: Sequence[tuple[str, Optional[int]]] = ()
+    prefill_urls: Sequence[tuple[str, int | None]] = ()
     decode_urls: Sequence[str] = ()
 
     @property

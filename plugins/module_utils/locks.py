@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional
+from typing import Any
 
 # Part of every release id: raise it when releases are built differently from the same lock.
 RELEASE_SCHEMA = 1
@@ -91,7 +92,7 @@ def parse(text: str) -> Lock:
     return Lock(tuple(sorted(lines, key=str.lower)), pins, tuple(refused), tuple(repeated))
 
 
-def _read(line: str) -> tuple[Optional[str], Optional[str]]:
+def _read(line: str) -> tuple[str | None, str | None]:
     pin = _PIN.match(line)
     if pin:
         return canonical(pin["name"]), pin["version"]
@@ -103,7 +104,7 @@ def _read(line: str) -> tuple[Optional[str], Optional[str]]:
     return None, None
 
 
-def release(kind: str, package: str, version: str, lock: Lock, interpreter: str, root: str, wheelhouse: Optional[str]) -> dict[str, Any]:
+def release(kind: str, package: str, version: str, lock: Lock, interpreter: str, root: str, wheelhouse: str | None) -> dict[str, Any]:
     """The release entry of the plan; ``root`` is ``sglang_root``, ``interpreter`` is ``sglang_python``.
 
     The id depends on kind, lock and interpreter setting alone, so it is known before any host is asked.

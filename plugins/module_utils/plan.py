@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Mapping, Optional
+from collections.abc import Mapping
+from typing import Any
 
 from . import locks as lock_files
 from . import plan_rules_group, plan_rules_host, plan_rules_release
@@ -92,7 +93,7 @@ def _checked(source: HostInput, locks: Mapping[str, str], findings: Findings) ->
         address=variables["sglang_address"] or source.ansible_host or source.name,
     )
     for variable, kind in LOCK_VARIABLES.items():
-        text: Optional[str] = locks.get(source.files.get(variable, variables[variable] or ""))
+        text: str | None = locks.get(source.files.get(variable, variables[variable] or ""))
         host.locks[kind] = None if text is None else lock_files.parse(text)
     return host
 
@@ -111,9 +112,9 @@ def _shared(planned: Mapping[str, Host], findings: Findings) -> dict[str, Any]:
         return Checker(Findings(), "").variables({}, {})
     shared = {}
     for name in names:
-        values = {json.dumps(host.variables[name], sort_keys=True): [] for host in planned.values()}
+        values: dict[str, list[str]] = {}
         for host in planned.values():
-            values[json.dumps(host.variables[name], sort_keys=True)].append(host.name)
+            values.setdefault(json.dumps(host.variables[name], sort_keys=True), []).append(host.name)
         shared[name] = next(iter(planned.values())).variables[name]
         if len(values) > 1:
             seen = "; ".join(f"{value} on {', '.join(hosts)}" for value, hosts in sorted(values.items()))

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .instances import Host, Instance
 from .launch import Launch, argv, environment, integer
@@ -48,9 +49,7 @@ def peer(instance: Instance) -> dict[str, Any]:
 
 def peers(instance: Instance, group: Sequence[Instance]) -> dict[str, list[dict[str, Any]]]:
     """Everyone else of the PD group, by role."""
-    return {
-        role: [peer(other) for other in group if other.role == role and other is not instance] for role in ("prefill", "decode", "router")
-    }
+    return {role: [peer(other) for other in group if other.role == role and other is not instance] for role in ("prefill", "decode", "router")}
 
 
 def expectation(instance: Instance) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from typing import Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from .findings import Findings, shown
 from .instances import Host, Instance, ip_address
@@ -123,10 +123,9 @@ def _keys(name: str, hosts: Sequence[Host], members: Sequence[Instance], finding
     """Compares keys by digest; a finding says where they differ and never what they are."""
     where = sorted({host.name for host in hosts})
     for variable in _KEYS:
+        relevant = set(where)
         if variable == "sglang_admin_api_key":
             relevant = {item.host for item in members if not item.is_router}
-        else:
-            relevant = set(where)
         digests: dict[str, list[str]] = defaultdict(list)
         for host in sorted({host.name: host for host in hosts if host.name in relevant}.values(), key=lambda host: host.name):
             value = host.variables[variable]

@@ -10,7 +10,8 @@ The engine compares these fields only at the first request, and a mismatch kills
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from .findings import Findings
 from .instances import Instance

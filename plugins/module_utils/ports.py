@@ -9,7 +9,8 @@ srt/disaggregation/common/conn.py (bootstrap). Ports that the kernel chooses (KV
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from .launch import integer, parallel
 
@@ -43,7 +44,7 @@ def _engine_ports(instance: Any) -> list[Port]:
         result.append(_port(instance.bootstrap_port, instance.address, "bootstrap", "flag --disaggregation-bootstrap-port"))
     if instance.dist_port is not None:
         result.append(_port(instance.dist_port, ANY_ADDRESS, "distributed", "flag --nccl-port"))
-    if parallel(args, instance.gpus).attn_dp > 1 and not args.get("dist-init-addr"):
+    if parallel(args, instance.gpus).attn_dp > 1:
         base = instance.port + _DP_ATTENTION_DELTA
         if base > 65535:
             base = instance.port - _DP_ATTENTION_DELTA

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from collections.abc import Sequence
 
 
 class Problem(Exception):
@@ -47,4 +47,4 @@ def listed(items: Sequence[str], limit: int = 10) -> str:
     if not items:
         return "none"
     rest = len(items) - limit
-    return ", ".join(items[:limit]) + (" and %d more" % rest if rest > 0 else "")
+    return ", ".join(items[:limit]) + (f" and {rest} more" if rest > 0 else "")

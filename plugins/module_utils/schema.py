@@ -9,8 +9,9 @@ From this come the checks (``schema_check``), the list of names that a misspelt 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Mapping
+from typing import Any
 
 PREFIX = "sglang_"
 ROLES = ("prefill", "decode", "router")
@@ -27,10 +28,11 @@ class Option:
     """One variable, or one key inside a variable.
 
     ``kind`` is one of: ``string``, ``name`` (letters, digits, ``_.-``: becomes part of unit names and paths), ``version``,
-    ``integer``, ``port`` (1 to 65535), ``seconds``, ``path`` (absolute, on the host), ``interpreter`` (a path or ``auto``), ``controller_path`` (absolute, on the
-    controller), ``controller_file`` (relative to the inventory, the playbook or its ``files/``), ``integers`` (list of
-    integers >= 0), ``numa`` (NUMA node -> GPU indices), ``args`` (engine flag -> value), ``env`` (name -> value),
-    ``options`` (fixed keys), ``named`` (free names -> ``options``), ``instances`` (list of ``options``).
+    ``integer``, ``port`` (1 to 65535), ``seconds``, ``path`` (absolute, on the host), ``interpreter`` (a path or ``auto``),
+    ``controller_path`` (absolute, on the controller), ``controller_file`` (relative to the inventory, the playbook or its
+    ``files/``), ``integers`` (list of integers >= 0), ``numa`` (NUMA node -> GPU indices), ``args`` (engine flag -> value),
+    ``env`` (name -> value), ``options`` (fixed keys), ``named`` (free names -> ``options``), ``instances`` (list of
+    ``options``).
     ``default`` None means "not set"; ``default_text`` says what then happens.
     """
 
@@ -43,7 +45,7 @@ class Option:
     choices: tuple[str, ...] = ()
     secret: bool = False
     nullable: bool = False
-    options: tuple["Option", ...] = ()
+    options: tuple[Option, ...] = ()
 
 
 _ARGS_TEXT = (

@@ -12,10 +12,11 @@ from __future__ import annotations
 import difflib
 import posixpath
 import re
-from typing import Any, Callable, Iterable, Mapping, Optional
+from collections.abc import Iterable, Mapping
+from typing import Any, Callable
 
 from .findings import Findings, shown
-from .schema import BY_NAME, Option
+from .schema import BY_NAME, PREFIX, Option
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 _INTEGER_PATTERN = re.compile(r"-?\d+\Z")
@@ -23,10 +24,16 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _REFUSED = object()
 
 
-def nearest(name: str, known: Iterable[str]) -> Optional[str]:
+def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that ``name`` was probably meant to be, or None."""
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return matches[0] if matches else None
+    bare = {_bare(item): item for item in known}
+    matches = difflib.get_close_matches(_bare(name), list(bare), n=1, cutoff=0.6)
+    return bare[matches[0]] if matches else None
+
+
+def _bare(name: str) -> str:
+    """Without the prefix that all variables share: it would make everything look alike."""
+    return name[len(PREFIX) :] if name.startswith(PREFIX) else name
 
 
 class Checker:
@@ -89,7 +96,8 @@ class Checker:
         hint = nearest(name, known)
         place = f" in {path}" if path else ""
         kind = "key" if path else "variable"
-        expected = f"{hint!r}, the nearest known name" if hint else "one of " + ", ".join(sorted(known))
+        every = "one of " + ", ".join(sorted(known)) if path else "a variable of docs/variables.md"
+        expected = f"{hint!r}, the nearest known name" if hint else every
         next_step = f"rename {name}{place} to {hint}" if hint else f"remove {name}{place}"
         self._findings.error(f"unknown-{kind}", self._where, f"unknown {kind} {name!r}{place}", expected, next_step)
 
@@ -232,4 +240,3 @@ _KINDS: Mapping[str, _Check] = {
     "args": Checker._args,
     "env": Checker._env,
 }
-

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Iterable
+from collections.abc import Iterable
 
 from .schema import SCOPE_ALL, SCOPE_GROUP, SCOPE_HOST, VARIABLES, Option
 

@@ -61,11 +61,11 @@ EXAMPLES = r"""
 RETURN = r"""
 table:
   description: The plan as text, one line per instance, then the findings.
-  returned: always
+  returned: success
   type: str
 plan:
   description: The plan, as in the fact C(plumbline_plan).
-  returned: always
+  returned: success
   type: dict
   contains:
     schema:

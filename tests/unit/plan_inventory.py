@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.instances import HostInput
 from ansible_collections.plumbline.sglang.plugins.module_utils.plan import build_plan

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: (c) 2026, plumbline.sglang contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -15,8 +14,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "unit" / "fixtures" / "plans"
@@ -42,7 +42,7 @@ def run(playbook: Path, inventory: Path, *arguments: str, environment: Mapping[s
             PLUMBLINE_LAB_HOME=LAB_HOME,
             **(environment or {}),
         )
-        command = [sys.executable, "-m", "ansible", "playbook", "-i", str(inventory), str(playbook), *arguments]
+        command = [sys.executable, "-m", "ansible.cli.playbook", "-i", str(inventory), str(playbook), *arguments]
         return subprocess.run(command, env=clean, cwd=scratch, capture_output=True, text=True, check=False, timeout=300)
 
 

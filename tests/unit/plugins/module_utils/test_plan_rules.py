@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import pytest
+
 from ansible_collections.plumbline.sglang.tests.unit.plan_inventory import GPUS, KEY, REMOVED, found, plan
 
 MODEL = {"path": "/srv/models/tiny"}
@@ -111,7 +113,12 @@ CASES = [
     ),
     Case(
         "group-unused",
-        {"all": {"sglang_groups": {"chat": {"model": MODEL}, "more": {"model": MODEL}}, **{f"sglang_{r}_instances": [{"group": "chat"}] for r in ("prefill", "decode", "router")}}},
+        {
+            "all": {
+                "sglang_groups": {"chat": {"model": MODEL}, "more": {"model": MODEL}},
+                **{f"sglang_{r}_instances": [{"group": "chat"}] for r in ("prefill", "decode", "router")},
+            }
+        },
         ["more"],
         level="warning",
     ),
@@ -149,7 +156,12 @@ CASES = [
     Case("key-differs", {"d1": {"sglang_api_key": "another-key"}}, ["d1", "p1", "r1"], {"all": {"sglang_api_key": "another-key"}}),
     Case("key-differs", {"r1": {"sglang_api_key": REMOVED}}, ["d1", "p1", "r1"], says="not set on r1"),
     Case("key-differs", {"p1": {"sglang_admin_api_key": "root-key-1"}}, ["d1", "p1", "r1"], {"all": {"sglang_admin_api_key": "root-key-1"}}),
-    Case("admin-key-alone", {"all": {"sglang_api_key": REMOVED, "sglang_admin_api_key": "root-key-1"}}, ["d1", "p1", "r1"], {"all": {"sglang_admin_api_key": "root-key-1"}}),
+    Case(
+        "admin-key-alone",
+        {"all": {"sglang_api_key": REMOVED, "sglang_admin_api_key": "root-key-1"}},
+        ["d1", "p1", "r1"],
+        {"all": {"sglang_admin_api_key": "root-key-1"}},
+    ),
     Case("no-key", {"all": {"sglang_api_key": REMOVED}}, ["chat"], level="warning"),
     Case("key-tokenizers", prefill(args={"tokenizer-worker-num": 2}), [P], {**prefill(args={"tokenizer-worker-num": 2}), "all": {"sglang_api_key": REMOVED}}),
     # Locks
@@ -174,7 +186,13 @@ CASES = [
     Case("unknown-key", group(served_nam="x"), ["d1", "p1", "r1"], group(served_name="x"), says="'served_name'"),
     Case("unknown-key", group(model={"path": "/m/x", "pth": 1}), ["d1", "p1", "r1"], says="'path'"),
     # Arguments and environment
-    Case("arg-spelling", prefill(args={"mem_fraction_static": 0.8}), [P], prefill(args={"mem-fraction-static": 0.8}), says="rename mem_fraction_static to mem-fraction-static"),
+    Case(
+        "arg-spelling",
+        prefill(args={"mem_fraction_static": 0.8}),
+        [P],
+        prefill(args={"mem-fraction-static": 0.8}),
+        says="rename mem_fraction_static to mem-fraction-static",
+    ),
     Case("arg-spelling", prefill(args={"--page-size": 1}), [P], {"all": {"sglang_args": {"page-size": 1}}}, says="the spelling page-size"),
     Case("arg-spelling", prefill(args={"tp": 8}), [P], prefill(args={"tp-size": 8}), says="tp-size"),
     Case("arg-spelling", decode(args={"cuda-graph-max-bs": 8}), [D], decode(args={"cuda-graph-max-bs-decode": 8}), says="cuda-graph-max-bs-decode"),
@@ -195,8 +213,19 @@ CASES = [
     ),
     Case("owned-arg", {"r1": {"sglang_router_args": {"prefill": "http://x:1"}}}, ["r1"], {"r1": {"sglang_router_args": {"policy": "random"}}}),
     Case("refused-arg", prefill(args={"config": "/etc/x.yaml"}), [P], prefill(args={"config": None})),
+    Case("refused-arg", prefill(args={"nccl-init-addr": "10.0.0.1:5000"}), [P], prefill(dist_port=5000)),
     Case("refused-arg", prefill(args={"ssl-certfile": "/etc/x.pem"}), [P], {"r1": {"sglang_router_args": {"ca-cert-paths": "/etc/x.pem"}}}),
     Case("arg-value", prefill(args={"chat-template": "--x"}), [P], prefill(args={"chunked-prefill-size": "-1"})),
+    Case("arg-value", prefill(args={"chat-template": True}), [P], prefill(args={"chat-template": "x.jinja"}), says="does not stand alone"),
+    Case("arg-value", prefill(args={"sleep-on-idle": 1}), [P], prefill(args={"sleep-on-idle": True}), says="stands alone"),
+    Case(
+        "arg-unknown",
+        prefill(args={"mem-fraction-statc": 0.8}),
+        [P],
+        {"p1": {"sglang_engine_version": "0.5.23+mine", "sglang_args": {"my-flag": 1}}},
+        says="mem-fraction-static, the nearest",
+    ),
+    Case("arg-unknown", {"r1": {"sglang_router_args": {"page-size": 1}}}, ["r1"], {"all": {"sglang_args": {"page-size": 1}}}, says="smg 1.13.0"),
     Case("owned-env", prefill(env={"CUDA_VISIBLE_DEVICES": "0,1"}), [P], prefill(env={"NVIDIA_TF32_OVERRIDE": "1"}), says="gpus of the instance"),
     Case("owned-env", {"all": {"sglang_env": {"PLUMBLINE_RENDER": "x"}}}, ["d1", "p1"], {"all": {"sglang_env": {"PLUMBLINE_X": "x"}}}),
     Case("secret-in-args", prefill(args={"api-key": KEY}), [P], says="sglang_api_key"),
@@ -241,7 +270,9 @@ def test_no_secret_in_plan_or_findings(case: Case) -> None:
 def test_a_served_name_that_two_groups_share_is_a_warning() -> None:
     groups = {"a": {"model": MODEL}, "b": {"model": MODEL}}
     other = {
-        "p1": {"sglang_prefill_instances": [{"group": "a", "gpus": BIG}, {"name": "0", "group": "b", "gpus": [4, 5, 6, 7], "port": 30100, "bootstrap_port": 8999}]},
+        "p1": {
+            "sglang_prefill_instances": [{"group": "a", "gpus": BIG}, {"name": "0", "group": "b", "gpus": [4, 5, 6, 7], "port": 30100, "bootstrap_port": 8999}]
+        },
         "d1": {"sglang_decode_instances": [{"group": "a", "gpus": BIG}, {"name": "0", "group": "b", "gpus": [4, 5, 6, 7], "port": 30100}]},
         "r1": {"sglang_router_instances": [{"group": "a"}, {"group": "b", "port": 30100, "metrics_port": 29001}]},
     }
