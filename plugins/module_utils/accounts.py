@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import pwd
-from typing import Callable, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Callable, NamedTuple
 
 #: Stands for "some user without rights of its own" while the service user does not exist yet.
 NOBODY = 65534
@@ -36,7 +37,7 @@ def account(name: str) -> Account:
     return Account(name, entry.pw_uid, entry.pw_gid, True)
 
 
-def unreadable(paths: Sequence[str], user: Account) -> Optional[list[str]]:
+def unreadable(paths: Sequence[str], user: Account) -> list[str] | None:
     """Those of ``paths`` that this user cannot open (files) or list (directories); None: cannot be found out (not root).
 
     The kernel is asked, in a child process that has become the user: lists, capabilities and mounts count as they will.
@@ -57,7 +58,7 @@ def unreadable(paths: Sequence[str], user: Account) -> Optional[list[str]]:
     return _in_child(become, paths)
 
 
-def _in_child(become: Callable[[], None], paths: Sequence[str]) -> Optional[list[str]]:
+def _in_child(become: Callable[[], None], paths: Sequence[str]) -> list[str] | None:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

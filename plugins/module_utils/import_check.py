@@ -9,10 +9,12 @@ installed); the first exception of the chain names the system library that is mi
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
-from typing import Callable, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Callable, NamedTuple
 
 from .host.libraries import package_of
 from .long_command import run_long
@@ -54,7 +56,7 @@ class Import(NamedTuple):
         return not self.causes
 
     @property
-    def library(self) -> Optional[str]:
+    def library(self) -> str | None:
         """The shared library that could not be opened, if that is the first cause that names one."""
         for cause in reversed(self.causes):
             match = _LIBRARY.search(cause)
@@ -68,7 +70,7 @@ def parse(module: str, rc: int, rows: Sequence[str]) -> Import:
     for row in reversed(rows):
         if row.startswith(_MARK):
             try:
-                return Import(module, [f"{kind}: {text}" for kind, text in json.loads(row[len(_MARK):])])
+                return Import(module, [f"{kind}: {text}" for kind, text in json.loads(row[len(_MARK) :])])
             except ValueError:
                 break
     how = f"was ended by signal {-rc}" if rc < 0 else f"ended with status {rc}"
@@ -76,7 +78,7 @@ def parse(module: str, rc: int, rows: Sequence[str]) -> Import:
     return Import(module, [f"importing {module} {how} without an answer{last}"])
 
 
-def check(python: str, modules: Sequence[str], beat: Callable[[str], None] = lambda text: None) -> list[Import]:
+def check(python: str, modules: Sequence[str], beat: Callable[[str], object] = lambda text: None) -> list[Import]:
     """Import each module in a process of its own with this interpreter. Writes no byte code."""
     found = []
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
@@ -87,13 +89,17 @@ def check(python: str, modules: Sequence[str], beat: Callable[[str], None] = lam
             rc, words = run_long(
                 [python, "-I", "-B", "-c", _SCRIPT, module, mode],
                 lambda row: None,
-                lambda pid, name=module: beat(f"importing {name}"),  # type: ignore[misc]
+                functools.partial(_tell, beat, module),
                 env=environment,
             )
             found.append(parse(module, rc, words))
         except OSError as error:
             found.append(Import(module, [f"{python} cannot be run: {error.strerror}"]))
     return found
+
+
+def _tell(beat: Callable[[str], object], module: str, pid: int) -> None:
+    beat(f"importing {module}")
 
 
 def to_problem(failed: Sequence[Import], what: str, family: str) -> Problem:

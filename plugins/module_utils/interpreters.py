@@ -9,9 +9,11 @@ wheelhouse has every wheel; without a wheelhouse the first one found.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, Callable, NamedTuple
 
 from .host.command import CommandError, run
 from .problem import Problem, listed
@@ -38,14 +40,14 @@ class Interpreter(NamedTuple):
     @property
     def tag(self) -> str:
         """Name of the wheels' directory: ``cp311``."""
-        return "cp%d%d" % self.version[:2]
+        return f"cp{self.version[0]}{self.version[1]}"
 
     @property
     def dotted(self) -> str:
-        return "%d.%d.%d" % self.version
+        return f"{self.version[0]}.{self.version[1]}.{self.version[2]}"
 
 
-def probe(path: str) -> Optional[Interpreter]:
+def probe(path: str) -> Interpreter | None:
     """Ask an interpreter what it is; None where there is none, or it does not run, or is not CPython."""
     try:
         version, implementation, machine, has_venv = json.loads(run([path, "-I", "-B", "-c", _PROBE], timeout=60).stdout)
@@ -56,8 +58,7 @@ def probe(path: str) -> Optional[Interpreter]:
     return Interpreter(path, (version[0], version[1], version[2]), machine, has_venv)
 
 
-def found(setting: str, ask: Callable[[str], Optional[Interpreter]] = probe,
-          directories: Sequence[str] = DIRECTORIES) -> tuple[list[Interpreter], list[str]]:
+def found(setting: str, ask: Callable[[str], Interpreter | None] = probe, directories: Sequence[str] = DIRECTORIES) -> tuple[list[Interpreter], list[str]]:
     """Interpreters a setting (``auto`` or a path) allows, best first, and the places that were looked at."""
     if setting != AUTO:
         one = ask(setting)
@@ -71,7 +72,7 @@ def found(setting: str, ask: Callable[[str], Optional[Interpreter]] = probe,
     return list(seen.values()), [f"{', '.join(NAMES)} in {':'.join(directories)}"]
 
 
-def wheel_directories(wheelhouse: Optional[str], tag: str) -> list[str]:
+def wheel_directories(wheelhouse: str | None, tag: str) -> list[str]:
     """Directories of a wheelhouse that serve one tag, those that exist."""
     if not wheelhouse:
         return []
@@ -82,27 +83,32 @@ def wheel_names(directories: Sequence[str]) -> list[str]:
     """File names in these directories (not below); an unreadable directory counts as empty."""
     names: list[str] = []
     for directory in directories:
-        try:
+        with contextlib.suppress(OSError):
             names.extend(os.listdir(directory))
-        except OSError:
-            pass
     return names
 
 
-def choose(release: dict[str, Any], pins: Sequence[Pin], ask: Callable[[str], Optional[Interpreter]] = probe,
-           directories: Sequence[str] = DIRECTORIES) -> Interpreter:
+def choose(
+    release: dict[str, Any], pins: Sequence[Pin], ask: Callable[[str], Interpreter | None] = probe, directories: Sequence[str] = DIRECTORIES
+) -> Interpreter:
     """The interpreter for a release of the plan. Raises Problem: none found, no wheelhouse, wheels missing."""
     setting, wheelhouse = release["interpreter"], release.get("wheelhouse")
-    what = "release %s cannot be built" % release["id"]
+    what = f"release {release['id']} cannot be built"
     if wheelhouse and not os.path.isdir(wheelhouse):
-        raise Problem(what, "the wheelhouse %s is not a directory on this host" % wheelhouse,
-                      "a directory of wheels, or of wheels in one directory per Python (cp311, cp312, cp313)",
-                      "put it there, or mount it, or set sglang_wheelhouse to null to use this host's own pip settings")
+        raise Problem(
+            what,
+            f"the wheelhouse {wheelhouse} is not a directory on this host",
+            "a directory of wheels, or of wheels in one directory per Python (cp311, cp312, cp313)",
+            "put it there, or mount it, or set sglang_wheelhouse to null to use this host's own pip settings",
+        )
     usable, looked = found(setting, ask, directories)
     if not usable:
-        raise Problem(what, "no interpreter: looked for %s" % "; ".join(looked),
-                      "a CPython 3.11, 3.12 or 3.13 with its venv module",
-                      "%s, or set sglang_python to the path of one that is elsewhere" % install_hint())
+        raise Problem(
+            what,
+            "no interpreter: looked for {}".format("; ".join(looked)),
+            "a CPython 3.11, 3.12 or 3.13 with its venv module",
+            f"{install_hint()}, or set sglang_python to the path of one that is elsewhere",
+        )
     if not wheelhouse:
         return usable[0]
     lacks: list[tuple[Interpreter, list[Pin]]] = []
@@ -113,22 +119,26 @@ def choose(release: dict[str, Any], pins: Sequence[Pin], ask: Callable[[str], Op
             return one
         lacks.append((one, lack))
     best, lack = min(lacks, key=lambda item: len(item[1]))
-    raise Problem(what, "the wheelhouse %s has no wheel for Python %d.%d (%s) of: %s" % (
-                      wheelhouse, best.version[0], best.version[1], best.machine, listed([pin.shown for pin in lack])),
-                  "a wheel of each of the %d pins in %s or %s/%s" % (len(pins), wheelhouse, wheelhouse, best.tag),
-                  "add the wheels (pip download --no-deps -d DIRECTORY -r LOCK with the same Python), or mend the lock")
+    raise Problem(
+        what,
+        f"the wheelhouse {wheelhouse} has no wheel for Python {best.dotted} ({best.machine}) of: {listed([pin.shown for pin in lack])}",
+        f"a wheel of each of the {len(pins)} pins in {wheelhouse} or {wheelhouse}/{best.tag}",
+        "add the wheels (pip download --no-deps -d DIRECTORY -r LOCK with the same Python), or mend the lock",
+    )
 
 
 def install_hint(minor: str = "3.11") -> str:
     """How an interpreter is installed, by family."""
-    return "install one (Debian, Ubuntu: apt install python3 python3-venv; RHEL 9 family: dnf install python%s)" % minor
+    return f"install one (Debian, Ubuntu: apt install python3 python3-venv; RHEL 9 family: dnf install python{minor})"
 
 
 def need_venv(release: dict[str, Any], one: Interpreter) -> None:
     """Raise Problem where the interpreter cannot make an environment (Debian ships ensurepip in python3-venv)."""
     if not one.has_venv:
-        name = "python%d.%d" % one.version[:2]
-        raise Problem("release %s cannot be built" % release["id"],
-                      "%s (%s) lacks the modules venv or ensurepip" % (one.path, one.dotted),
-                      "an interpreter that can make a virtual environment with pip",
-                      "install them (Debian, Ubuntu: apt install %s-venv; RHEL family: dnf install %s)" % (name, name))
+        name = f"python{one.version[0]}.{one.version[1]}"
+        raise Problem(
+            f"release {release['id']} cannot be built",
+            f"{one.path} ({one.dotted}) lacks the modules venv or ensurepip",
+            "an interpreter that can make a virtual environment with pip",
+            f"install them (Debian, Ubuntu: apt install {name}-venv; RHEL family: dnf install {name})",
+        )

@@ -9,16 +9,17 @@ import os
 import selectors
 import subprocess
 import time
-from typing import Callable, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Callable
 
 _KEPT_LINES = 400
 
 
 def run_long(
     argv: Sequence[str],
-    on_line: Callable[[str], None],
-    on_silence: Callable[[int], None],
-    env: Optional[Mapping[str, str]] = None,
+    on_line: Callable[[str], object],
+    on_silence: Callable[[int], object],
+    env: Mapping[str, str] | None = None,
     every: float = 1.0,
     keep_open: Sequence[int] = (),
 ) -> tuple[int, list[str]]:
@@ -30,11 +31,13 @@ def run_long(
     :raises OSError: where the program cannot be started.
     """
     kept: list[str] = []
-    with subprocess.Popen(
-        list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, pass_fds=tuple(keep_open)
-    ) as process, selectors.DefaultSelector() as selector:
+    with (
+        subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, pass_fds=tuple(keep_open)) as process,
+        selectors.DefaultSelector() as selector,
+    ):
         stream = process.stdout
-        assert stream is not None
+        if stream is None:
+            raise OSError("no pipe to the program")
         selector.register(stream, selectors.EVENT_READ)
         torn, due = b"", time.monotonic() + every
         while True:

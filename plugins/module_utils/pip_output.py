@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from typing import Optional, Sequence
+from collections.abc import Sequence
 
 from .problem import Problem
 
@@ -18,6 +18,13 @@ _INDEX = (
 
 # (pattern over one line, what was seen, what was expected, what to do): the first pattern that any line matches counts.
 _KNOWN: tuple[tuple[str, str, str, str], ...] = (
+    (
+        r"(?:Temporary failure in name resolution|Name or service not known|Connection refused|ConnectTimeoutError|NewConnectionError|"
+        r"ProxyError|CERTIFICATE_VERIFY_FAILED|Network is unreachable|Read timed out)",
+        "the package index cannot be reached: {line}",
+        "an index that answers this host",
+        _INDEX,
+    ),
     (
         r"No matching distribution found for (?P<pin>[^\s;(]+)",
         "pip finds no installable file for {pin}{versions}",
@@ -49,13 +56,6 @@ _KNOWN: tuple[tuple[str, str, str, str], ...] = (
         "set sglang_python to another interpreter, or mend the lock",
     ),
     (
-        r"(?:Temporary failure in name resolution|Name or service not known|Connection refused|ConnectTimeoutError|NewConnectionError|"
-        r"ProxyError|CERTIFICATE_VERIFY_FAILED|Network is unreachable|Read timed out)",
-        "the package index cannot be reached: {line}",
-        "an index that answers this host",
-        _INDEX,
-    ),
-    (
         r"Failed (?:to build|building wheel for) (?P<pin>\S+)",
         "{pin} is only there as source and could not be built",
         "a wheel of {pin}",
@@ -65,7 +65,7 @@ _KNOWN: tuple[tuple[str, str, str, str], ...] = (
 _VERSIONS = re.compile(r"Could not find a version that satisfies the requirement \S+ .*\(from versions: (?P<versions>[^)]*)\)")
 
 
-def fetch_line(row: str) -> Optional[str]:
+def fetch_line(row: str) -> str | None:
     """Progress text for a line in which pip starts a download, None for any other line."""
     match = _DOWNLOAD.match(row)
     return f"fetching {match.group('file')} ({match.group('size')})" if match and ".metadata" not in row else None

@@ -8,8 +8,8 @@ A finding is ``{"check", "bucket", "seen", "expected", "next"}``. All findings a
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Iterable, Mapping, Sequence
 
 from . import preflight_machine, preflight_software
 from .preflight_types import CLEAN, INCONCLUSIVE, PROBLEM, UNCHECKED, Check, Context, Finding, Found
@@ -37,8 +37,8 @@ class Report:
 
     def text(self, host: str) -> str:
         """The report for people: a line of counts, then everything that is not clean, problems first."""
-        counts = ", ".join(f"{len(self.of(bucket))} {_TITLES[bucket]}" for bucket in BUCKETS)
-        rows = [f"preflight of {host}: {counts}"]
+        counts = ", ".join(f"{_TITLES[bucket]}: {len(self.of(bucket))}" for bucket in BUCKETS)
+        rows = [f"preflight of {host}. {counts}"]
         for bucket in BUCKETS[:-1]:
             for finding in self.of(bucket):
                 rows.append(f"{bucket.upper()} {finding['check']}")

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from .host.command import CommandError
 from .host.gpu_list import GpuError
@@ -48,9 +49,7 @@ def address(context: Context) -> Iterator[Found]:
         except OSError as error:
             yield Found(PROBLEM, f"{one} does not resolve on this host: {error.strerror or error}", expected, advice)
             continue
-        yield Found(CLEAN, f"{one} belongs to this host", expected) if own else Found(
-            PROBLEM, f"no interface of this host has {one}", expected, advice
-        )
+        yield Found(CLEAN, f"{one} belongs to this host", expected) if own else Found(PROBLEM, f"no interface of this host has {one}", expected, advice)
 
 
 def numa(context: Context) -> Iterator[Found]:
@@ -70,8 +69,12 @@ def numa(context: Context) -> Iterator[Found]:
         expected = f"node {number} with memory and processors, for {listed(instances)}"
         node = nodes.get(number)
         if node is None:
-            yield Found(PROBLEM, f"no node {number}; there are: {listed([str(one) for one in sorted(nodes)])}", expected,
-                        "mend sglang_numa_gpus or numa_node of these instances in the inventory")
+            yield Found(
+                PROBLEM,
+                f"no node {number}; there are: {listed([str(one) for one in sorted(nodes)])}",
+                expected,
+                "mend sglang_numa_gpus or numa_node of these instances in the inventory",
+            )
         elif not node.memory or not node.processors:
             lack = "memory" if not node.memory else "processors"
             yield Found(PROBLEM, f"node {number} has no {lack}", expected, "bind these instances to another node, or set numa_node to null")
@@ -93,8 +96,12 @@ def gpus(context: Context) -> Iterator[Found]:
         return
     absent = [str(index) for index in planned if index not in present]
     if absent:
-        yield Found(PROBLEM, f"no GPU {listed(absent, 16)}; there are: {listed([str(index) for index in sorted(present)], 16)}", expected,
-                    "mend gpus and sglang_numa_gpus in the inventory, or see why the driver does not show them (dmesg, nvidia-smi)")
+        yield Found(
+            PROBLEM,
+            f"no GPU {listed(absent, 16)}; there are: {listed([str(index) for index in sorted(present)], 16)}",
+            expected,
+            "mend gpus and sglang_numa_gpus in the inventory, or see why the driver does not show them (dmesg, nvidia-smi)",
+        )
     for entry in entries:
         yield from _placement(context, entry, present)
 
@@ -144,11 +151,19 @@ def _port(context: Context, entry: Mapping[str, Any], port: Mapping[str, Any]) -
         if owners and owners <= own:
             yield Found(CLEAN, f"{subject} is held by {entry['unit']} itself", expected)
         elif owners:
-            yield Found(PROBLEM, f"{one.address}:{number} is held by {listed([context.read.describe_process(pid) for pid in sorted(owners)], 3)}",
-                        expected, f"stop that process if it is a leftover, or give {entry['instance']} another port")
+            yield Found(
+                PROBLEM,
+                f"{one.address}:{number} is held by {listed([context.read.describe_process(pid) for pid in sorted(owners)], 3)}",
+                expected,
+                f"stop that process if it is a leftover, or give {entry['instance']} another port",
+            )
         else:
-            yield Found(PROBLEM, f"{one.address}:{number} is held by a process that is not visible from here", expected,
-                        "find it as root on the host, outside of any container: ss -ltnp")
+            yield Found(
+                PROBLEM,
+                f"{one.address}:{number} is held by a process that is not visible from here",
+                expected,
+                "find it as root on the host, outside of any container: ss -ltnp",
+            )
 
 
 def executable(context: Context) -> Iterator[Found]:
@@ -159,9 +174,15 @@ def executable(context: Context) -> Iterator[Found]:
     except OSError as error:
         yield Found(UNCHECKED, f"/tmp: {error.strerror}", expected, "see whether /tmp is there")
         return
-    yield Found(CLEAN, "programs may run from /tmp", expected) if runs else Found(
-        INCONCLUSIVE, "/tmp is mounted noexec", expected,
-        "kernels that are compiled at run time fail there: remount it, or set TMPDIR in sglang_env to a directory of the service user"
+    yield (
+        Found(CLEAN, "programs may run from /tmp", expected)
+        if runs
+        else Found(
+            INCONCLUSIVE,
+            "/tmp is mounted noexec",
+            expected,
+            "kernels that are compiled at run time fail there: remount it, or set TMPDIR in sglang_env to a directory of the service user",
+        )
     )
 
 

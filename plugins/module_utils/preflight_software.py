@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from . import import_check, locks, release_manifest, wheels
 from .host.libraries import TRANSFER_LIBRARIES, package_of, venv_package
@@ -106,8 +107,12 @@ def models(context: Context) -> Iterator[Found]:
         if closed is None:
             yield Found(UNCHECKED, f"whether {user.shown} can read {path} (this needs root)", expected, "run with become")
         elif closed:
-            yield Found(PROBLEM, f"{user.shown} cannot read {listed(closed, 3)}", expected,
-                        f"let others read it (chmod -R o+rX {path}; and o+x on every directory above it); the engine would say 'No such file'")
+            yield Found(
+                PROBLEM,
+                f"{user.shown} cannot read {listed(closed, 3)}",
+                expected,
+                f"let others read it (chmod -R o+rX {path}; and o+x on every directory above it); the engine would say 'No such file'",
+            )
         else:
             yield Found(CLEAN, f"{path}: {len(names)} entries, readable by {user.shown}", expected)
 
@@ -122,14 +127,18 @@ def space(context: Context) -> Iterator[Found]:
         subject = f"{release['id']} at {release['path']}"
         if size is None:
             if release["kind"] == "engine" and free < ENGINE_BYTES:
-                yield Found(INCONCLUSIVE, f"{human_bytes(free)} free", f"{subject}: some {human_bytes(ENGINE_BYTES)} free",
-                            "the size is not known before the packages are fetched: free some space if it is the CUDA build")
+                yield Found(
+                    INCONCLUSIVE,
+                    f"{human_bytes(free)} free",
+                    f"{subject}: some {human_bytes(ENGINE_BYTES)} free",
+                    "the size is not known before the packages are fetched: free some space if it is the CUDA build",
+                )
             continue
         bucket, advice = (CLEAN, "") if free >= size * 1.3 else (PROBLEM, f"free {human_bytes(size * 1.3 - free)} or more there")
         yield Found(bucket, f"{human_bytes(free)} free", f"{subject}: {human_bytes(size * 1.3)} free", advice)
 
 
-def _size(context: Context, release: Mapping[str, Any]) -> "int | None":
+def _size(context: Context, release: Mapping[str, Any]) -> int | None:
     pins = wheels.pins(locks.parse(release["requirements"]))
     try:
         one = choose(dict(release), pins, context.read.interpreter)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple
 
 from .accounts import Account, account, unreadable
 from .host import gpu_list, libraries, procfs, sysfs, systemd
@@ -54,7 +55,7 @@ class Reader:
     def can_load(self, library: str) -> bool:
         return libraries.can_load(library)
 
-    def interpreter(self, path: str) -> "Interpreter | None":
+    def interpreter(self, path: str) -> Interpreter | None:
         return probe(path)
 
     def numa_nodes(self) -> dict[int, sysfs.NumaNode]:
@@ -63,7 +64,7 @@ class Reader:
     def gpus(self) -> list[gpu_list.Gpu]:
         return gpu_list.gpus()
 
-    def gpu_numa_node(self, gpu: gpu_list.Gpu) -> "int | None":
+    def gpu_numa_node(self, gpu: gpu_list.Gpu) -> int | None:
         return sysfs.pci_numa_node(gpu.bus_id) if gpu.bus_id else None
 
     def listeners(self, port: int) -> list[procfs.Listener]:
@@ -87,7 +88,7 @@ class Reader:
     def free_bytes(self, path: str) -> int:
         return free_bytes(path)
 
-    def entries(self, path: str) -> "list[str] | None":
+    def entries(self, path: str) -> list[str] | None:
         """Names in a directory; None where there is none."""
         try:
             return sorted(os.listdir(path))
@@ -99,7 +100,7 @@ class Reader:
     def account(self, name: str) -> Account:
         return account(name)
 
-    def unreadable(self, paths: Sequence[str], user: Account) -> "list[str] | None":
+    def unreadable(self, paths: Sequence[str], user: Account) -> list[str] | None:
         return unreadable(paths, user)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, NamedTuple
 
 from .host.credentials import Redactor
 
@@ -37,21 +37,21 @@ def human_bytes(count: float) -> str:
     """Bytes as people read them, in binary units: 512 B, 3.4 MiB, 1.7 GiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(count) < 1024:
-            return "%d B" % count if unit == "B" else "%.1f %s" % (count, unit)
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024.0
-    return "%.2f TiB" % count
+    return f"{count:.2f} TiB"
 
 
-def start_time(pid: int) -> Optional[int]:
+def start_time(pid: int) -> int | None:
     """Start time of a process in clock ticks since boot; None where it does not exist or /proc cannot be read."""
     try:
-        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stream:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:
             return parse_start_time(stream.read())
     except OSError:
         return None
 
 
-def parse_start_time(stat: str) -> Optional[int]:
+def parse_start_time(stat: str) -> int | None:
     """Field 22 of a ``/proc/<pid>/stat`` text. The command name may hold blanks and brackets, so count from its end."""
     fields = stat.rpartition(")")[2].split()
     try:
@@ -60,7 +60,7 @@ def parse_start_time(stat: str) -> Optional[int]:
         return None
 
 
-def parse_line(raw: str) -> Optional[Line]:
+def parse_line(raw: str) -> Line | None:
     """One raw line of a progress file, None for anything else (an empty or a torn line)."""
     stamp, blank, text = raw.rstrip("\r\n").partition(" ")
     try:
@@ -78,13 +78,13 @@ class Progress:
     A file that cannot be written never stops the work that reports to it.
     """
 
-    def __init__(self, path: Optional[str], clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: str | None, clock: Callable[[], float] = time.time) -> None:
         self.path = path
         self._clock = clock
         self._last = 0.0
         if path is not None:
             pid = os.getpid()
-            self._write("%spid %d %s" % (MARK, pid, start_time(pid) or 0))
+            self._write(f"{MARK}pid {pid} {start_time(pid) or 0}")
 
     def line(self, text: str) -> None:
         """Append one line. Line breaks and control characters become blanks, credentials ``<hidden>``."""
@@ -103,7 +103,7 @@ class Progress:
         if self.path is None:
             return
         self._last = self._clock()
-        data = ("%.3f %s\n" % (self._last, text)).encode("utf-8", "replace")
+        data = (f"{self._last:.3f} {text}\n").encode("utf-8", "replace")
         try:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             handle = os.open(self.path, flags, 0o600)

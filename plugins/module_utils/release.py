@@ -15,7 +15,8 @@ import os
 import shutil
 import time
 import zipfile
-from typing import Any, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from . import import_check, locks, release_mend, wheels
 from . import release_manifest as manifests
@@ -69,8 +70,12 @@ class Releases:
     def _accept(self) -> None:
         what = f"release {self.release['id']} cannot be built"
         if self.lock.refused or not self.lock.pins:
-            raise Problem(what, "lines of the lock that are no exact pin: " + listed(self.lock.refused) if self.lock.refused else "an empty lock",
-                          "one name==version per line", "make the lock exact (pip freeze, pip-compile or uv pip compile write such files)")
+            raise Problem(
+                what,
+                "lines of the lock that are no exact pin: " + listed(self.lock.refused) if self.lock.refused else "an empty lock",
+                "one name==version per line",
+                "make the lock exact (pip freeze, pip-compile or uv pip compile write such files)",
+            )
         if not os.path.isabs(self.path) or os.path.basename(self.path) != self.release["id"]:
             raise Problem(what, f"the path {self.path}", "an absolute path that ends in the release's id", "take the release from the plan")
 
@@ -103,14 +108,18 @@ class Releases:
         state = "unchanged" if proved else "would_build" if check_mode else "built"
         return {**self._facts(manifest), "changed": not proved, "state": state, "reason": "" if proved else "its import check had not passed yet"}
 
-    def _why_not(self, manifest: Optional[manifests.Manifest]) -> str:
+    def _why_not(self, manifest: manifests.Manifest | None) -> str:
         """Why what lies at the path is not this release; empty where it is."""
         if manifest is None:
             if not os.path.isdir(self.path) or not os.listdir(self.path):
                 return "not installed"
             if not any(os.path.lexists(os.path.join(self.path, name)) for name in (manifests.NAME, _BUILDING, "pyvenv.cfg", LOCK_NAME)):
-                raise Problem(f"release {self.release['id']} cannot be built", f"{self.path} holds something that is no release: "
-                              + listed(sorted(os.listdir(self.path)), 5), "nothing there, or a release", "move it away")
+                raise Problem(
+                    f"release {self.release['id']} cannot be built",
+                    f"{self.path} holds something that is no release: " + listed(sorted(os.listdir(self.path)), 5),
+                    "nothing there, or a release",
+                    "move it away",
+                )
             return "an unfinished build lies there"
         if manifest.facts.get("lock_sha256") != self._lock_digest():
             return "it was built from another lock"
@@ -181,9 +190,7 @@ class Releases:
         began = time.monotonic()
         failed = [
             one
-            for one in import_check.check(
-                self.release["python"], modules, lambda text: self.progress.beat(lambda: f"{text}, {time.monotonic() - began:.0f} s")
-            )
+            for one in import_check.check(self.release["python"], modules, lambda text: self.progress.beat(lambda: f"{text}, {time.monotonic() - began:.0f} s"))
             if not one.ok
         ]
         if failed:
@@ -199,7 +206,8 @@ class Releases:
             for row in rows:
                 self.progress.line("mending " + row)
             base = probe(manifest.facts["interpreter"]["path"])
-            assert base is not None
+            if base is None:
+                raise Problem(f"release {self.release['id']} cannot be mended", "its interpreter went away meanwhile", "an interpreter", "run again")
             builder = self._builder(base)
             try:
                 manifest = release_mend.mend(builder, manifest, drift, repair, self._owner, self._owner)
@@ -208,8 +216,15 @@ class Releases:
             manifest.dump(os.path.join(self.path, manifests.UNPROVED))
             self._prove()
         state = "would_mend" if check_mode else "mended"
-        return {**self._facts(manifest), "changed": True, "state": state, "reason": "it differs from its manifest", "drift": rows,
-                "reinstalled": names, "diff": diff}
+        return {
+            **self._facts(manifest),
+            "changed": True,
+            "state": state,
+            "reason": "it differs from its manifest",
+            "drift": rows,
+            "reinstalled": names,
+            "diff": diff,
+        }
 
     def _builder(self, interpreter: Interpreter) -> Builder:
         work = os.path.join(os.path.dirname(self.path), ".work-" + self.release["id"])
@@ -220,8 +235,12 @@ class Releases:
     def _need_space(self, interpreter: Interpreter) -> None:
         size = wheel_content(self.release.get("wheelhouse"), self.pins, interpreter)
         if size:
-            need(self.path, int(size * _OVERHEAD) + _OVERHEAD_BYTES, f"release {self.release['id']} cannot be built",
-                 "Releases that no instance names any more can be removed.")
+            need(
+                self.path,
+                int(size * _OVERHEAD) + _OVERHEAD_BYTES,
+                f"release {self.release['id']} cannot be built",
+                "Releases that no instance names any more can be removed.",
+            )
 
     def _beat_hash(self, manifest: manifests.Manifest) -> Any:
         return lambda done: self.progress.beat(lambda: f"hashed {done} files of {len(manifest.files)}")
@@ -238,7 +257,7 @@ class Releases:
         }
 
 
-def wheel_content(wheelhouse: Optional[str], pins: Sequence[wheels.Pin], interpreter: Interpreter) -> int:
+def wheel_content(wheelhouse: str | None, pins: Sequence[wheels.Pin], interpreter: Interpreter) -> int:
     """Bytes that the pinned wheels of a wheelhouse unpack to; 0 without a wheelhouse. Several fitting wheels: the largest."""
     largest: dict[str, int] = {}
     wanted = {pin.name: pin.version for pin in pins}

@@ -13,7 +13,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from typing import Any, Callable, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from . import release_manifest as manifests
 from . import wheels
@@ -39,8 +40,9 @@ class Builder:
     :param keep_open: descriptors that the programs it runs inherit (the lock of the release).
     """
 
-    def __init__(self, release: dict[str, Any], pins: Sequence[wheels.Pin], interpreter: Interpreter, progress: Progress,
-                 work: str, keep_open: Sequence[int] = ()) -> None:
+    def __init__(
+        self, release: dict[str, Any], pins: Sequence[wheels.Pin], interpreter: Interpreter, progress: Progress, work: str, keep_open: Sequence[int] = ()
+    ) -> None:
         self.release = release
         self.pins = list(pins)
         self.interpreter = interpreter
@@ -52,7 +54,7 @@ class Builder:
     @property
     def site(self) -> str:
         """``site-packages``, relative to an environment."""
-        return "lib/python%d.%d/site-packages" % self.interpreter.version[:2]
+        return f"lib/python{self.interpreter.version[0]}.{self.interpreter.version[1]}/site-packages"
 
     @property
     def what(self) -> str:
@@ -72,22 +74,35 @@ class Builder:
         with open(os.path.join(target, LOCK_NAME), "w", encoding="utf-8") as stream:
             stream.write(self.release["requirements"])
 
-    def install(self, target: str, names: Optional[Sequence[str]] = None) -> None:
+    def install(self, target: str, names: Sequence[str] | None = None) -> None:
         """Install the pins (only ``names``, canonical, if given) into the environment at ``target``."""
         pins = [pin for pin in self.pins if names is None or pin.name in names]
         requirements = os.path.join(self.work, "requirements.txt")
         with open(requirements, "w", encoding="utf-8") as stream:
             stream.write("".join(pin.line + "\n" for pin in pins))
         argv = [
-            *self._own_pip(), "--python", os.path.join(target, "bin/python"), "install", "--no-deps", "--no-compile", "--no-input",
-            "--no-warn-script-location", "--progress-bar", "off", "--no-color", "-r", requirements,
+            *self._own_pip(),
+            "--python",
+            os.path.join(target, "bin/python"),
+            "install",
+            "--no-deps",
+            "--no-compile",
+            "--no-input",
+            "--no-warn-script-location",
+            "--progress-bar",
+            "off",
+            "--no-color",
+            "-r",
+            requirements,
         ]
         directories = wheel_directories(self.release.get("wheelhouse"), self.interpreter.tag)
         if self.release.get("wheelhouse"):
             argv += ["--isolated", "--no-index", *(word for path in directories for word in ("--find-links", path))]
         watch = _InstallWatch(os.path.join(target, self.site), len(pins), self.progress)
         self.progress.line(f"installing {len(pins)} packages from {self.source}")
-        rc, rows = run_long(argv, watch.on_line, watch.on_silence, env=self._environment(), every=0.5, keep_open=self._keep_open)
+        # Downloads pass through the work directory: /tmp may be small, or in memory.
+        environment = {**self._environment(), "TMPDIR": self.work}
+        rc, rows = run_long(argv, watch.on_line, watch.on_silence, env=environment, every=0.5, keep_open=self._keep_open)
         watch.look()
         if rc:
             raise explain(rows, self.what, self.source, self.release["path"], self.interpreter.dotted)
@@ -105,9 +120,19 @@ class Builder:
             self.progress.beat(lambda: f"compiling byte code: {done[0]} files, {time.monotonic() - began:.0f} s")
 
         self.progress.line(f"compiling byte code with {jobs} processes")
-        argv = [os.path.join(target, "bin/python"), "-u", "-m", "compileall", "-j", str(jobs), os.path.join(target, self.site)]
-        # compileall's status is 1 where any file does not compile, and packages do ship such files (templates, tests).
-        run_long(argv, count, beat, env=self._environment(), keep_open=self._keep_open)
+        argv = [os.path.join(target, "bin/python"), "-u", "-m", "compileall", os.path.join(target, self.site)]
+        _rc, rows = run_long([*argv, "-j", str(jobs)], count, beat, env=self._environment(), keep_open=self._keep_open)
+        if _crashed(rows):
+            self.progress.line("compiling in one process: several did not work out (" + rows[-1][:160] + ")")
+            _rc, rows = run_long(argv, count, beat, env=self._environment(), keep_open=self._keep_open)
+        # The status itself says nothing: it is 1 where any file does not compile, and packages do ship such files (templates, tests).
+        if _crashed(rows):
+            raise Problem(
+                self.what,
+                "byte code could not be compiled:\n" + "\n".join(rows[-4:]),
+                "byte code of every module: without it each start takes minutes longer",
+                "see the words above; a full or read-only file system is the usual cause",
+            )
         self.progress.line(f"compiled {done[0]} files in {time.monotonic() - began:.0f} s")
 
     def compile_files(self, target: str, names: Sequence[str]) -> None:
@@ -138,18 +163,25 @@ class Builder:
             if not pin.conditional and not wheels.same_version(pin.version, present.get(pin.name, "0"))
         ]
         if wrong:
-            raise Problem(self.what, "installed packages are not the lock's: " + listed(wrong), "exactly the versions of the lock",
-                          f"look at the files in {self.source}: their names and their metadata disagree")
+            raise Problem(
+                self.what,
+                "installed packages are not the lock's: " + listed(wrong),
+                "exactly the versions of the lock",
+                f"look at the files in {self.source}: their names and their metadata disagree",
+            )
 
     def _run(self, argv: Sequence[str], doing: str) -> None:
-        silent: Callable[[int], Any] = lambda pid: self.progress.beat(lambda: doing)
         try:
-            rc, rows = run_long(argv, lambda row: None, silent, env=self._environment(), keep_open=self._keep_open)
+            rc, rows = run_long(argv, lambda row: None, lambda pid: self.progress.beat(lambda: doing), env=self._environment(), keep_open=self._keep_open)
         except OSError as error:
             rc, rows = 127, [str(error)]
         if rc:
-            raise Problem(self.what, f"{doing} failed (status {rc}):\n" + indent("\n".join(rows[-6:])), "status 0",
-                          "see the words above; try on the host: " + " ".join(argv))
+            raise Problem(
+                self.what,
+                f"{doing} failed (status {rc}):\n" + indent("\n".join(rows[-6:])),
+                "status 0",
+                "see the words above; try on the host: " + " ".join(argv),
+            )
 
     def _environment(self) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON") and key not in _DROPPED}
@@ -159,9 +191,12 @@ class Builder:
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_ROOT_USER_ACTION": "ignore",
             "PYTHONUNBUFFERED": "1",
-            # Downloads pass through here: /tmp may be small or in memory.
-            "TMPDIR": self.work,
         }
+
+
+def _crashed(rows: Sequence[str]) -> bool:
+    """Whether compileall itself failed. Files that do not compile are reported without a traceback."""
+    return any(row.startswith("Traceback (most recent call last)") for row in rows)
 
 
 class _InstallWatch:
@@ -177,7 +212,7 @@ class _InstallWatch:
         self._collected = 0
 
     def on_line(self, row: str) -> None:
-        self._collected += row.startswith("Collecting ") or row.startswith("Processing ")
+        self._collected += row.startswith(("Collecting ", "Processing "))
         text = fetch_line(row)
         if text:
             self._progress.line(text)

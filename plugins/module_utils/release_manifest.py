@@ -15,8 +15,9 @@ import hashlib
 import json
 import os
 import stat
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, NamedTuple
 
 NAME = "release.json"
 #: Written when everything is installed and not yet proved by the import check; renamed to NAME after it.
@@ -41,7 +42,7 @@ class Entry(NamedTuple):
     sha256: str
 
     @property
-    def link(self) -> Optional[str]:
+    def link(self) -> str | None:
         return self.sha256[2:] if self.sha256.startswith("->") else None
 
 
@@ -86,7 +87,7 @@ class Manifest(NamedTuple):
         os.replace(path + ".new", path)
 
 
-def load(path: str) -> Optional[Manifest]:
+def load(path: str) -> Manifest | None:
     """Read a manifest; None where there is none, or it is not whole or not of this schema, or was edited."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as stream:
@@ -115,7 +116,7 @@ class Drift(NamedTuple):
     def broken(self) -> list[str]:
         return sorted(self.missing + self.altered)
 
-    def __bool__(self) -> bool:  # type: ignore[override]
+    def __bool__(self) -> bool:
         return any(self[:])
 
 
@@ -133,12 +134,15 @@ def walk(root: str) -> Iterable[tuple[str, os.stat_result]]:
                     yield name, entry.stat(follow_symlinks=False)
 
 
-def digest_of(path: str) -> str:
-    """SHA-256 of a file's content, hexadecimal."""
-    value = hashlib.sha256()
+def digest_of(path: str, beat: Callable[[int], object] | None = None) -> str:
+    """SHA-256 of a file's content, hexadecimal. ``beat`` is told how many bytes have been read."""
+    value, done = hashlib.sha256(), 0
     with open(path, "rb", buffering=0) as stream:
         for block in iter(lambda: stream.read(_READ_BYTES), b""):
             value.update(block)
+            done += len(block)
+            if beat:
+                beat(done)
     return value.hexdigest()
 
 
@@ -147,7 +151,7 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def digests(root: str, names: Sequence[str], beat: Callable[[int], None] = lambda done: None) -> dict[str, str]:
+def digests(root: str, names: Sequence[str], beat: Callable[[int], object] = lambda done: None) -> dict[str, str]:
     """SHA-256 of many files, as many at once as there are processors up to four. ``beat`` is told how many are done."""
     found = {}
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
@@ -162,7 +166,7 @@ def is_byte_code(name: str) -> bool:
     return name.endswith(".pyc") and os.path.basename(os.path.dirname(name)) == "__pycache__"
 
 
-def seal(root: str, uid: Optional[int], gid: Optional[int]) -> None:
+def seal(root: str, uid: int | None, gid: int | None) -> None:
     """Give the whole tree to ``uid``/``gid`` (None: leave), readable by all and writable by its owner alone."""
     for directory, directories, names in os.walk(root):
         for name in [*directories, *names, ""]:
@@ -183,11 +187,7 @@ def sealed_mode(mode: int) -> int:
 def installed(site: str) -> list[tuple[Distribution, str]]:
     """Distributions in a ``site-packages`` directory with their ``.dist-info`` directory's name, sorted by name."""
     infos = sorted(os.listdir(site)) if os.path.isdir(site) else []
-    return [
-        (describe(site, info), info)
-        for info in infos
-        if info.endswith(".dist-info") and os.path.exists(os.path.join(site, info, "INSTALLER"))
-    ]
+    return [(describe(site, info), info) for info in infos if info.endswith(".dist-info") and os.path.exists(os.path.join(site, info, "INSTALLER"))]
 
 
 def describe(site: str, info: str) -> Distribution:
@@ -231,7 +231,7 @@ def owners(root: str, site: str, infos: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def take(root: str, site: str, facts: Mapping[str, Any], beat: Callable[[int, int], None] = lambda done, total: None) -> Manifest:
+def take(root: str, site: str, facts: Mapping[str, Any], beat: Callable[[int, int], object] = lambda done, total: None) -> Manifest:
     """Make the manifest of an installed and sealed tree. ``site``: its ``site-packages``, relative to ``root``."""
     packages = installed(os.path.join(root, site))
     owned = owners(root, site, [info for _one, info in packages])
@@ -245,15 +245,14 @@ def take(root: str, site: str, facts: Mapping[str, Any], beat: Callable[[int, in
     return Manifest(dict(facts), [one for one, _info in packages], files)
 
 
-def entry_of(path: str, status: os.stat_result, owner: int, sha256: Optional[str]) -> Entry:
+def entry_of(path: str, status: os.stat_result, owner: int, sha256: str | None) -> Entry:
     """The entry of one file; ``sha256`` None: a symbolic link, or hash it now."""
     if stat.S_ISLNK(status.st_mode):
         return Entry(owner, 0, 0, 0, "->" + os.readlink(path))
     return Entry(owner, status.st_size, status.st_mtime_ns, stat.S_IMODE(status.st_mode), sha256 or digest_of(path))
 
 
-def compare(root: str, manifest: Manifest, uid: Optional[int] = None, full: bool = False,
-            beat: Callable[[int], None] = lambda done: None) -> Drift:
+def compare(root: str, manifest: Manifest, uid: int | None = None, full: bool = False, beat: Callable[[int], object] = lambda done: None) -> Drift:
     """What of ``root`` differs from its manifest.
 
     :param uid: expected owner of every file; None: owners are not compared.

@@ -10,13 +10,15 @@ and only then renamed over the broken one. Processes that run from the release k
 from __future__ import annotations
 
 import base64
+import contextlib
 import csv
 import hashlib
 import io
 import os
 import shutil
 import stat
-from typing import Callable, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Callable, NamedTuple
 
 from . import release_manifest as manifests
 from .locks import canonical
@@ -71,7 +73,7 @@ def _how(name: str, drift: Drift) -> str:
     return f"{name} ({'missing' if name in drift.missing else 'altered'})"
 
 
-def mend(builder: Builder, manifest: Manifest, drift: Drift, repair: Repair, uid: Optional[int], gid: Optional[int]) -> Manifest:
+def mend(builder: Builder, manifest: Manifest, drift: Drift, repair: Repair, uid: int | None, gid: int | None) -> Manifest:
     """Carry the repair out; give the manifest that holds from now on (byte code may differ from what was).
 
     :raises Problem: where a package cannot be installed, or its files are no longer those of the manifest. The release is
@@ -173,7 +175,7 @@ def _put(stage: str, root: str, name: str, entry: Entry) -> None:
     os.replace(source, target)
 
 
-def _set_back(path: str, entry: Entry, uid: Optional[int], gid: Optional[int]) -> None:
+def _set_back(path: str, entry: Entry, uid: int | None, gid: int | None) -> None:
     if uid is not None and gid is not None:
         os.lchown(path, uid, gid)
     if entry.link is None:
@@ -190,7 +192,7 @@ def _remove_empty(root: str, below: str) -> None:
         below = os.path.dirname(below)
 
 
-def _recompile(builder: Builder, manifest: Manifest, names: Sequence[str], uid: Optional[int], gid: Optional[int]) -> Manifest:
+def _recompile(builder: Builder, manifest: Manifest, names: Sequence[str], uid: int | None, gid: int | None) -> Manifest:
     root = builder.release["path"]
     for name in names:
         _unlink(os.path.join(root, name))
@@ -199,22 +201,24 @@ def _recompile(builder: Builder, manifest: Manifest, names: Sequence[str], uid: 
     for name in names:
         path = os.path.join(root, name)
         if not os.path.exists(path):
-            raise Problem(f"release {manifest.facts.get('id')} cannot be mended", f"{source_of(name)} does not compile any more",
-                          "byte code of every file that had it", "remove the release's directory and run the play again")
+            raise Problem(
+                f"release {manifest.facts.get('id')} cannot be mended",
+                f"{source_of(name)} does not compile any more",
+                "byte code of every file that had it",
+                "remove the release's directory and run the play again",
+            )
         _set_back_mode(path, uid, gid)
         status = os.lstat(path)
         files[name] = manifests.entry_of(path, status, BYTE_CODE, None)
     return manifest._replace(files=files)
 
 
-def _set_back_mode(path: str, uid: Optional[int], gid: Optional[int]) -> None:
+def _set_back_mode(path: str, uid: int | None, gid: int | None) -> None:
     if uid is not None and gid is not None:
         os.lchown(path, uid, gid)
     os.chmod(path, manifests.sealed_mode(stat.S_IMODE(os.lstat(path).st_mode)))
 
 
 def _unlink(path: str, remove: Callable[[str], None] = os.unlink) -> None:
-    try:
+    with contextlib.suppress(FileNotFoundError):
         remove(path)
-    except FileNotFoundError:
-        pass

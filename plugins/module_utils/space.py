@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Iterable
+from collections.abc import Iterable
 
 from .problem import Problem
 from .progress import human_bytes

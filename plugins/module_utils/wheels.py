@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable, NamedTuple, Optional, Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from . import locks
 
@@ -60,7 +61,7 @@ def same_version(wanted: str, found: str) -> bool:
     return left == right or ("+" not in left and left == right.partition("+")[0])
 
 
-def serves(filename: str, python: Sequence[int], machine: str) -> Optional[tuple[str, str]]:
+def serves(filename: str, python: Sequence[int], machine: str) -> tuple[str, str] | None:
     """(canonical name, version) of a file that pip could install for this Python (``(3, 11)``) and machine, else None.
 
     The C library's version is left to pip. Source archives count: whether they build, pip will say.
@@ -100,8 +101,5 @@ def missing(wanted: Iterable[Pin], filenames: Iterable[str], python: Sequence[in
         if found:
             served.setdefault(found[0], []).append(found[1])
     return [
-        pin
-        for pin in wanted
-        if not (pin.direct or pin.conditional)
-        and not any(same_version(pin.version, version) for version in served.get(pin.name, []))
+        pin for pin in wanted if not (pin.direct or pin.conditional) and not any(same_version(pin.version, version) for version in served.get(pin.name, []))
     ]

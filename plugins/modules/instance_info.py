@@ -35,7 +35,7 @@ seealso:
 EXAMPLES = r"""
 - name: Which instances of this host do not run what the plan rendered?
   plumbline.sglang.instance_info:
-    instances: "{{ plumbline_plan | plumbline.sglang.entries(inventory_hostname) }}"
+    instances: "{{ ansible_facts.plumbline_plan | plumbline.sglang.entries(inventory_hostname) }}"
   register: running
 """
 

@@ -52,8 +52,8 @@ seealso:
 EXAMPLES = r"""
 - name: Check this host
   plumbline.sglang.pd_preflight:
-    host: "{{ plumbline_plan.hosts[inventory_hostname] }}"
-    instances: "{{ plumbline_plan | plumbline.sglang.entries(inventory_hostname) }}"
+    host: "{{ ansible_facts.plumbline_plan.hosts[inventory_hostname] }}"
+    instances: "{{ ansible_facts.plumbline_plan | plumbline.sglang.entries(inventory_hostname) }}"
     fail_on_problem: true
 """
 

@@ -87,7 +87,7 @@ EXAMPLES = r"""
 - name: Install the releases of this host
   plumbline.sglang.release:
     release: "{{ item }}"
-  loop: "{{ plumbline_plan.hosts[inventory_hostname].releases }}"
+  loop: "{{ ansible_facts.plumbline_plan.hosts[inventory_hostname].releases }}"
   loop_control:
     label: "{{ item.id }}"
 """

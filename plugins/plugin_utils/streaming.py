@@ -10,10 +10,11 @@ whether the job file has been rewritten, which is how the wrapper hands over a r
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import shlex
 import time
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
@@ -35,23 +36,26 @@ _SPLIT = "--lines--"
 class Look(NamedTuple):
     """What one look at a running job saw."""
 
-    job: Optional[str]            # identity of the job file; None: not there
-    started: Optional[int]        # start time of the worker in clock ticks; None: no such process
-    lines: list                   # raw new lines of the progress file
+    job: str | None  # identity of the job file; None: not there
+    started: int | None  # start time of the worker in clock ticks; None: no such process
+    lines: list[str]  # raw new lines of the progress file
 
 
-def look_command(job_file: str, progress_file: str, next_line: int, pid: Optional[int]) -> str:
+def look_command(job_file: str, progress_file: str, next_line: int) -> str:
     """Shell text of one look. Lines and not bytes are counted: a terminal on the way may add carriage returns."""
+    progress = shlex.quote(progress_file)
     parts = [
-        "stat -c 'job %%i %%s' %s 2>/dev/null || echo job" % shlex.quote(job_file),
-        "cat /proc/%d/stat 2>/dev/null || echo gone" % pid if pid else "echo unknown",
-        "echo %s" % _SPLIT,
-        "tail -n +%d %s 2>/dev/null || true" % (next_line, shlex.quote(progress_file)),
+        f"stat -c 'job %i %s' {shlex.quote(job_file)} 2>/dev/null || echo job",
+        # The worker's own first line names it, see module_utils/progress.py.
+        f"p=$(sed -n '1s/^[^ ]* {MARK}pid \\([0-9]*\\) .*/\\1/p' {progress} 2>/dev/null)",
+        "cat /proc/${p:-none}/stat 2>/dev/null || echo gone",
+        f"echo {_SPLIT}",
+        f"tail -n +{next_line} {progress} 2>/dev/null || true",
     ]
     return "; ".join(parts)
 
 
-def parse_look(stdout: str) -> Optional[Look]:
+def parse_look(stdout: str) -> Look | None:
     """The answer to ``look_command``; None where it is not one (a banner, a torn answer)."""
     head, found, tail = stdout.replace("\r\n", "\n").partition(_SPLIT + "\n")
     rows = [row for row in head.splitlines() if row.strip()]
@@ -69,12 +73,17 @@ class Follower:
 
     def __init__(self, patience: int = 4) -> None:
         self.next_line = 1
-        self.pid: Optional[int] = None
-        self.rewritten = False
-        self._born: Optional[int] = None
-        self._job: Optional[str] = None
+        self.pid: int | None = None
+        self._born = 0
+        self._job: str | None = None
+        self._rewritten = False
         self._missing = 0
         self._patience = patience
+
+    @property
+    def may_be_over(self) -> bool:
+        """The job file was rewritten, or the worker is not there: ask for the result."""
+        return self._rewritten or self._missing > 0
 
     @property
     def gone(self) -> bool:
@@ -82,7 +91,6 @@ class Follower:
 
     def take(self, look: Look) -> list[str]:
         """Account for one look and give the lines to show."""
-        watched = self.pid is not None
         shown = []
         for raw in look.lines:
             line = parse_line(raw)
@@ -96,9 +104,8 @@ class Follower:
         self.next_line += len(look.lines)
         if self._job is None:
             self._job = look.job
-        elif look.job != self._job:
-            self.rewritten = True
-        if watched:
+        self._rewritten = look.job != self._job
+        if self.pid is not None:
             alive = look.started is not None and self._born in (0, look.started)
             self._missing = 0 if alive else self._missing + 1
         return shown
@@ -120,34 +127,32 @@ class StreamingAction(ActionBase):
     _supports_async = True
     _requires_connection = True
 
-    def run(self, tmp: Any = None, task_vars: Any = None) -> dict:
+    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
         self._vars = dict(task_vars or {})
         return self.run_module(dict(self._task.args))
 
-    def run_module(self, arguments: dict) -> dict:
+    def run_module(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Run the module with these options: plainly in check mode or under the task's own ``async``, else streamed."""
         if self._task.check_mode or self._task.async_val:
-            return self._execute_module(
-                module_name=self.MODULE, module_args=arguments, task_vars=self._vars, wrap_async=bool(self._task.async_val)
-            )
+            return self._execute_module(module_name=self.MODULE, module_args=arguments, task_vars=self._vars, wrap_async=bool(self._task.async_val))
         job_directory = self._remote_expand_user(self.get_shell_option("async_dir", default="~/.ansible_async"))
-        name = "plumbline-%s.progress" % secrets.token_hex(8)
+        name = f"plumbline-{secrets.token_hex(8)}.progress"
         progress_file = arguments.get("progress_file") or self._connection._shell.join_path(job_directory, name)
         job = self._start(dict(arguments, progress_file=progress_file))
         if job.get("failed") or not job.get("ansible_job_id"):
             return job
         job_file = job.get("results_file") or self._connection._shell.join_path(job_directory, job["ansible_job_id"])
         result = self._follow(job["ansible_job_id"], job_file, progress_file, job_directory)
-        self._remote("rm -f %s %s" % (shlex.quote(job_file), shlex.quote(progress_file)))
+        self._remote(f"rm -f {shlex.quote(job_file)} {shlex.quote(progress_file)}")
         return {key: value for key, value in result.items() if key not in _ASYNC_KEYS}
 
     def say(self, text: str) -> None:
         """Show one line now, from whichever process runs this task."""
         if not self._task.no_log:
-            display.display("%s | %s" % (self._vars.get("inventory_hostname", "host"), redact(text)))
+            display.display("{} | {}".format(self._vars.get("inventory_hostname", "host"), redact(text)))
 
-    def _start(self, arguments: dict) -> dict:
+    def _start(self, arguments: dict[str, Any]) -> dict[str, Any]:
         # The wrapper takes its time limit from the task, which the task executor must find unchanged afterwards.
         self._task.async_val = self.TIME_LIMIT
         try:
@@ -155,26 +160,26 @@ class StreamingAction(ActionBase):
         finally:
             self._task.async_val = 0
 
-    def _follow(self, job_id: str, job_file: str, progress_file: str, job_directory: str) -> dict:
+    def _follow(self, job_id: str, job_file: str, progress_file: str, job_directory: str) -> dict[str, Any]:
         follower, pause, asked = Follower(), 0.3, time.monotonic()
         end = time.monotonic() + self.TIME_LIMIT + 120
         while True:
             time.sleep(pause)
             pause = min(self.LOOK_EVERY, pause * 2)
-            answer = self._remote(look_command(job_file, progress_file, follower.next_line, follower.pid), job_file)
+            answer = self._remote(look_command(job_file, progress_file, follower.next_line), job_file)
             look = parse_look(answer.get("stdout", ""))
             for text in follower.take(look) if look else ():
                 self.say(text)
             overdue = time.monotonic() - asked > self.STATUS_EVERY
-            if look is None or follower.rewritten or follower.gone or overdue:
+            if look is None or follower.may_be_over or overdue:
                 asked = time.monotonic()
                 result = self._status(job_id, job_directory, job_file)
                 if result.get("finished") or (result.get("failed") and result.get("_ansible_parsed", True)):
                     return result
                 if follower.gone or time.monotonic() > end:
-                    return self._lost_worker(job_file, progress_file, follower)
+                    return self._lost_worker(follower.pid)
 
-    def _status(self, job_id: str, job_directory: str, job_file: str) -> dict:
+    def _status(self, job_id: str, job_directory: str, job_file: str) -> dict[str, Any]:
         return self._retried(
             job_file,
             lambda: self._execute_module(
@@ -184,10 +189,10 @@ class StreamingAction(ActionBase):
             ),
         )
 
-    def _remote(self, command: str, job_file: str = "") -> dict:
+    def _remote(self, command: str, job_file: str = "") -> dict[str, Any]:
         return self._retried(job_file, lambda: self._low_level_execute_command(command))
 
-    def _retried(self, job_file: str, call: Any) -> dict:
+    def _retried(self, job_file: str, call: Any) -> dict[str, Any]:
         """Call again while the host is out of reach; the work goes on there meanwhile."""
         lost_at, pause = None, 2.0
         while True:
@@ -197,35 +202,31 @@ class StreamingAction(ActionBase):
                 now = time.monotonic()
                 if lost_at is None:
                     lost_at = now
-                    self.say("connection lost, the work goes on there; trying again (%s)" % _first_line(error))
+                    self.say("connection lost{}; trying again ({})".format(", the work goes on there" if job_file else "", _first_line(error)))
                 if now - lost_at > self.LOST_LIMIT:
+                    there = f" The work on the host was not stopped; its result will be in {job_file} there." if job_file else ""
                     raise AnsibleConnectionFailure(
-                        "no connection for %d s. The work on the host was not stopped; its result will be in %s there. "
-                        "Next: see to the connection and run the play again: it takes up what was done."
-                        % (now - lost_at, job_file or "the async directory")
+                        f"no connection for {now - lost_at:.0f} s.{there} Next: see to the connection and run the play again: it takes up what was done."
                     ) from error
                 self._reset_connection()
                 time.sleep(pause)
                 pause = min(15.0, pause * 1.5)
                 continue
             if lost_at is not None:
-                self.say("connected again after %d s" % (time.monotonic() - lost_at))
+                self.say(f"connected again after {time.monotonic() - lost_at:.0f} s")
             return answer
 
     def _reset_connection(self) -> None:
-        try:
+        with contextlib.suppress(AttributeError, AnsibleError, OSError):
             self._connection.reset()
-        except (AttributeError, AnsibleError, OSError):
-            pass
 
-    def _lost_worker(self, job_file: str, progress_file: str, follower: Follower) -> dict:
+    def _lost_worker(self, pid: int | None) -> dict[str, Any]:
         return {
             "failed": True,
             "msg": (
-                "%s ended on the host without a result (process %s is gone, job file %s, progress in %s). "
+                f"{self.MODULE} ended on the host without a result (process {pid} is gone). Expected: a result, whatever it is. "
                 "Seen when the host restarted, the kernel ran out of memory or someone stopped the process. "
-                "Next: look at the host's kernel log (journalctl -k), then run the play again."
-                % (self.MODULE, follower.pid, job_file, progress_file)
+                "Next: look at the host's kernel log (journalctl -k), then run the play again: it takes up what was done."
             ),
         }
 

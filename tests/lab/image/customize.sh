@@ -1,4 +1,8 @@
 #!/bin/sh
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
 # Turns a fresh root file system into a lab host. Called by mmdebstrap with the root's path, after the packages are in.
 set -eu
 root=$1

@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """The command line of the lab."""
 
 from __future__ import annotations
@@ -7,20 +11,21 @@ import json
 import os
 import subprocess
 import sys
-from typing import List, Optional, Sequence
+from collections.abc import Sequence
 
-from . import laboratory, layout, models, namespace, settings as lab_settings, ssh, wheelhouse
+from . import laboratory, layout, models, namespace, ssh, wheelhouse
+from . import settings as lab_settings
 from .console import say
 from .errors import LabError
 from .podman import Podman
 from .settings import Settings
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     # What follows `--` is for the hosts, whatever it looks like.
-    rest: List[str] = []
+    rest: list[str] = []
     if "--" in words:
         at = words.index("--")
         words, rest = words[:at], words[at + 1 :]
@@ -35,47 +40,47 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         return 130
 
 
-def _up(settings: Settings, options: argparse.Namespace, _rest: List[str]) -> None:
+def _up(settings: Settings, options: argparse.Namespace, _rest: list[str]) -> None:
     wanted = layout.load(options.layout) if options.layout else layout.plain(options.hosts) if options.hosts else None
     laboratory.up(settings, wanted, options.recreate)
 
 
-def _down(settings: Settings, options: argparse.Namespace, _rest: List[str]) -> None:
+def _down(settings: Settings, options: argparse.Namespace, _rest: list[str]) -> None:
     laboratory.down(settings, options.cache)
 
 
-def _status(settings: Settings, options: argparse.Namespace, _rest: List[str]) -> int:
+def _status(settings: Settings, options: argparse.Namespace, _rest: list[str]) -> int:
     rows = laboratory.status(settings)
     if options.json:
         print(json.dumps(rows, indent=2))
     elif not rows:
         print(f"no lab in {settings.home}")
     for row in [] if options.json else rows:
-        notes = "" if row.get("current", True) else "  (made from another recipe)"
-        login = "ssh answers" if row.get("ssh") else "no ssh"
-        print(f"{row['host']:6} {row['address']:14} {row.get('suite', ''):9} {row.get('flavour', ''):5} {row['state']:9} {login}{notes}")
-    return 0 if rows and all(row.get("ssh") for row in rows) else 3
+        notes = "" if row["current"] else "  (made from another recipe)"
+        login = "ssh answers" if row["ssh"] else "no ssh"
+        print(f"{row['host']:6} {row['address']:14} {row['suite']:9} {row['flavour']:5} {row['state']:9} {login}{notes}")
+    return 0 if rows and all(row["ssh"] and row["state"] == "running" for row in rows) else 3
 
 
-def _shell(settings: Settings, options: argparse.Namespace, rest: List[str]) -> int:
+def _shell(settings: Settings, options: argparse.Namespace, rest: list[str]) -> int:
     podman = Podman(settings, laboratory.running(settings))
     terminal = ["--tty"] if sys.stdin.isatty() and sys.stdout.isatty() else []
     command = rest or ["bash", "--login"]
     return podman.interactive(["exec", "--interactive", *terminal, "--workdir", "/root", settings.container(options.host), *command])
 
 
-def _exec(settings: Settings, _options: argparse.Namespace, rest: List[str]) -> int:
+def _exec(settings: Settings, _options: argparse.Namespace, rest: list[str]) -> int:
     if not rest:
         raise LabError("`lab exec` without a command", "lab exec -- COMMAND …", "give the command after `--`")
     command = namespace.inside(laboratory.running(settings), rest, os.getcwd())
     return subprocess.run(command, check=False).returncode
 
 
-def _wheelhouse(settings: Settings, options: argparse.Namespace, _rest: List[str]) -> None:
+def _wheelhouse(settings: Settings, options: argparse.Namespace, _rest: list[str]) -> None:
     print(wheelhouse.ensure(settings, options.python_tag, options.verify))
 
 
-def _models(settings: Settings, options: argparse.Namespace, _rest: List[str]) -> None:
+def _models(settings: Settings, options: argparse.Namespace, _rest: list[str]) -> None:
     unknown = sorted(set(options.names) - set(models.MODELS))
     if unknown:
         raise LabError(f"no model {', '.join(unknown)}", f"one of: {', '.join(models.MODELS)}", "correct the name")
@@ -83,7 +88,7 @@ def _models(settings: Settings, options: argparse.Namespace, _rest: List[str]) -
         print(place)
 
 
-def _inventory(settings: Settings, options: argparse.Namespace, _rest: List[str]) -> None:
+def _inventory(settings: Settings, options: argparse.Namespace, _rest: list[str]) -> None:
     value = {
         "home": str(settings.home),
         "ssh_config": str(ssh.config_path(settings)),

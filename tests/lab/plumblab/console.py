@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """What the person at the terminal sees: one line per step, and a sign of life in long ones."""
 
 from __future__ import annotations
@@ -6,7 +10,7 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import Callable, Optional, Type
+from typing import Callable
 
 # Shorter than the ten seconds after which silence is taken for a hang.
 HEARTBEAT_SECONDS = 5.0
@@ -48,9 +52,9 @@ class Heartbeat:
 
     def __exit__(
         self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._done.set()
         self._thread.join()

@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Files that are either whole or absent: written beside their place, then renamed."""
 
 from __future__ import annotations
@@ -8,8 +12,9 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional
+from typing import Any
 
 from .console import say
 
@@ -39,7 +44,7 @@ def write_json(path: Path, value: Any) -> bool:
     return write_text(path, json.dumps(value, indent=2, sort_keys=True) + "\n")
 
 
-def read_json(path: Path) -> Optional[Dict[str, Any]]:
+def read_json(path: Path) -> dict[str, Any] | None:
     """Return the object in a JSON file, or None where the file is missing or not whole."""
     try:
         value = json.loads(path.read_text())

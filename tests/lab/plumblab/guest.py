@@ -1,10 +1,14 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """What the hosts see of the machine: the wheelhouse, the CPU stand-ins, its trust in certificates. Nothing else."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import List, Mapping, Tuple
 
 from . import ssh
 from .files import mirror_tree, write_text
@@ -15,7 +19,7 @@ _TRUST = "/etc/ssl/certs/ca-certificates.crt"
 # pip's own settings that mean the same on a host; paths of this machine do not.
 _PIP_INDEX = {"PIP_INDEX_URL": "index-url", "PIP_EXTRA_INDEX_URL": "extra-index-url", "PIP_TRUSTED_HOST": "trusted-host"}
 
-Mount = Tuple[Path, str]
+Mount = tuple[Path, str]
 
 
 def ensure(settings: Settings) -> None:
@@ -26,9 +30,9 @@ def ensure(settings: Settings) -> None:
     write_text(settings.guest / "pip.conf", pip_configuration(os.environ, settings.ca_bundle is not None))
 
 
-def mounts(settings: Settings, host: str) -> List[Mount]:
+def mounts(settings: Settings, host: str) -> list[Mount]:
     """Return (here, there) of every mount of a host; all of them read-only."""
-    result: List[Mount] = [
+    result: list[Mount] = [
         (settings.wheelhouse, "/srv/wheelhouse"),
         (ssh.host_directory(settings, host), "/etc/plumbline-lab"),
         (settings.guest / "pip.conf", "/etc/pip.conf"),

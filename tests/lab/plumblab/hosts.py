@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """The hosts themselves: one container each, with systemd as PID 1."""
 
 from __future__ import annotations
@@ -6,10 +10,10 @@ import hashlib
 import json
 import resource
 import time
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
 
 from . import guest, images, network, process, ssh
 from .console import Heartbeat, say
@@ -20,7 +24,7 @@ from .settings import MAX_HOSTS, Settings
 
 READY_SECONDS = 90
 _SPEC_LABEL = "plumbline.lab.spec"
-# Twice the machine's patience with a host that does not shut down by itself.
+# A host with nothing stuck in it shuts down in under a second.
 _STOP_SECONDS = "10"
 
 
@@ -34,7 +38,7 @@ class Seen:
     spec: str
 
 
-def seen(settings: Settings, podman: Podman) -> Dict[str, Seen]:
+def seen(settings: Settings, podman: Podman) -> dict[str, Seen]:
     """Return the lab's containers by host name."""
     prefix = settings.container("")
     result = {}
@@ -47,11 +51,11 @@ def seen(settings: Settings, podman: Podman) -> Dict[str, Seen]:
     return result
 
 
-def run_arguments(settings: Settings, host: Host) -> List[str]:
+def run_arguments(settings: Settings, host: Host) -> list[str]:
     """Return the arguments of `podman run`, without the spec's label."""
     arguments = [
         *("--name", settings.container(host.name), "--hostname", host.name),
-        *("--network", settings.network, "--ip", settings.address(host.number)),
+        *("--network", settings.network, "--ip", settings.address(host.number), "--mac-address", settings.mac(host.number)),
         *("--systemd=always", "--privileged", "--cgroupns=private", f"--cgroup-parent={settings.cgroup}"),
         *("--pids-limit=-1", "--shm-size=1g", *_ulimits()),
         f"--conmon-pidfile={conmon_pid_file(settings, host.name)}",
@@ -69,22 +73,18 @@ def spec(settings: Settings, host: Host) -> str:
     return hashlib.sha256(json.dumps(run_arguments(settings, host)).encode()).hexdigest()[:12]
 
 
-def ensure(settings: Settings, podman: Podman, wanted: Sequence[Host], recreate: bool) -> List[str]:
-    """Have the wanted hosts running and no others; return the names of those that were started."""
+def ensure(settings: Settings, podman: Podman, wanted: Sequence[Host], recreate: bool) -> list[str]:
+    """Have the wanted hosts running and no others; return the names of those that are new."""
     there = seen(settings, podman)
     names = {host.name for host in wanted}
     for name in sorted(set(there) - names):
         say(f"removing {name}: not in this layout")
         remove(settings, podman, name)
-    started = []
-    for host in wanted:
-        if _start(settings, podman, host, there.get(host.name), recreate):
-            started.append(host.name)
-    return started
+    return [host.name for host in wanted if _start(settings, podman, host, there.get(host.name), recreate)]
 
 
-def _start(settings: Settings, podman: Podman, host: Host, found: Optional[Seen], recreate: bool) -> bool:
-    """Start one host where it does not run; return whether anything was done."""
+def _start(settings: Settings, podman: Podman, host: Host, found: Seen | None, recreate: bool) -> bool:
+    """Start one host where it does not run; return whether it was made anew."""
     current = spec(settings, host)
     if found and found.state == "running" and not recreate:
         if found.spec != current:
@@ -93,29 +93,33 @@ def _start(settings: Settings, podman: Podman, host: Host, found: Optional[Seen]
     if found and found.state in ("exited", "configured", "stopped") and found.spec == current and not recreate:
         say(f"starting {host.name} again (it was {found.state}), with its disk as it was")
         if podman.attempt("start", settings.container(host.name)).returncode == 0:
-            return True
+            return False
         say(f"{host.name} did not start again; making it anew")
     if found:
         remove(settings, podman, host.name)
+    images.ensure(settings, podman, (host.suite, host.flavour))
     say(f"starting {host.name} ({host.suite}, {host.flavour}) at {settings.address(host.number)}")
     (settings.run / "conmon").mkdir(parents=True, exist_ok=True)
     podman.capture("run", "--detach", f"--label={_SPEC_LABEL}={current}", *run_arguments(settings, host))
     return True
 
 
-def make_reachable(settings: Settings, podman: Podman, names: Sequence[str]) -> None:
-    """Give the hosts their way out, and wait until each is up and lets its user in."""
+def make_reachable(settings: Settings, podman: Podman, names: Sequence[str], new: Collection[str]) -> None:
+    """Give the hosts their way out, and wait until each is up and lets its user in.
+
+    Only a new host must have no failed unit: later ones are the tests' own doing.
+    """
     found = seen(settings, podman)
     network.open_way_out(settings)
     for name in names:
         network.give_route(settings, found[name].pid)
     with Heartbeat(f"waiting for {', '.join(names)}"), ThreadPoolExecutor(max_workers=8) as pool:
-        for problem in pool.map(lambda name: _wait(settings, podman, name), names):
+        for problem in pool.map(lambda name: _wait(settings, podman, name, name in new), names):
             if problem:
                 raise problem
 
 
-def _wait(settings: Settings, podman: Podman, name: str) -> Optional[LabError]:
+def _wait(settings: Settings, podman: Podman, name: str, new: bool) -> LabError | None:
     """Wait for systemd and for a login; return what is wrong instead of raising, so that no host hides another."""
     deadline = time.monotonic() + READY_SECONDS
     container = settings.container(name)
@@ -125,7 +129,7 @@ def _wait(settings: Settings, podman: Podman, name: str) -> Optional[LabError]:
         if state in ("running", "degraded"):
             break
         time.sleep(0.3)
-    if state != "running":
+    if state != "running" and (new or state != "degraded"):
         units = podman.attempt("exec", container, "systemctl", "--failed", "--no-legend", "--plain").stdout.strip()
         return LabError(
             f"{name}: systemd says {state or 'nothing'!r} after {READY_SECONDS} s at most; failed units: {units or 'none'}",
@@ -153,7 +157,7 @@ def conmon_pid_file(settings: Settings, name: str) -> Path:
     return settings.run / "conmon" / f"{name}.pid"
 
 
-def live_monitor(settings: Settings) -> Optional[int]:
+def live_monitor(settings: Settings) -> int | None:
     """Return the PID of a container monitor of this lab that still runs: its mount namespace is the lab's."""
     for path in sorted((settings.run / "conmon").glob("*.pid")):
         try:
@@ -167,7 +171,7 @@ def live_monitor(settings: Settings) -> Optional[int]:
     return None
 
 
-def _ulimits() -> List[str]:
+def _ulimits() -> list[str]:
     """Return limits that this process may hand on.
 
     Podman's defaults are above what a machine without CAP_SYS_RESOURCE can give, and then no container starts at all.

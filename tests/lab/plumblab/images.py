@@ -1,27 +1,42 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Root file systems from distribution packages, kept as tar files under a key of their recipe."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Dict, List, Tuple
 
 from . import process
 from .console import Heartbeat, say, size
 from .errors import LabError
+from .files import remove_tree
 from .podman import Podman
 from .settings import SOURCE, Settings
 
-_PACKAGES = (
-    "ca-certificates curl dbus iproute2 openssh-server passwd procps python3 python3-apt python3-venv sudo systemd systemd-sysv"
-).split()
+_PACKAGES = [
+    "ca-certificates",
+    "curl",
+    "dbus",
+    "iproute2",
+    "openssh-server",
+    "passwd",
+    "procps",
+    "python3",
+    "python3-apt",
+    "python3-venv",
+    "sudo",
+    "systemd",
+    "systemd-sysv",
+]
 # What the engine's transfer library and the NUMA binding load; a "bare" host lacks them.
-_PREREQUISITES = "libcurl4 libgomp1 libibverbs1 libnuma1 librdmacm1 numactl".split()
+_PREREQUISITES = ["libcurl4", "libgomp1", "libibverbs1", "libnuma1", "librdmacm1", "numactl"]
 # Names that changed with the 64-bit time transition.
-_RENAMED: Dict[str, Dict[str, str]] = {
+_RENAMED: dict[str, dict[str, str]] = {
     "trixie": {"libcurl4": "libcurl4t64", "librdmacm1": "librdmacm1t64"},
 }
 _REPOSITORY = "localhost/plumbline-lab"
@@ -29,17 +44,17 @@ _CUSTOMIZE = SOURCE / "image"
 # Documentation and translations: half the size, and nothing in a lab reads them.
 _EXCLUDED = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
 
-Kind = Tuple[str, str]
+Kind = tuple[str, str]
 
 
-def packages(suite: str, flavour: str) -> List[str]:
+def packages(suite: str, flavour: str) -> list[str]:
     """Return the packages of an image."""
     names = _PACKAGES + (_PREREQUISITES if flavour == "full" else [])
     renamed = _RENAMED.get(suite, {})
     return sorted(renamed.get(name, name) for name in names)
 
 
-def command(suite: str, flavour: str, target: Path, customize: Path = _CUSTOMIZE) -> List[str]:
+def command(suite: str, flavour: str, target: Path, customize: Path = _CUSTOMIZE) -> list[str]:
     """Return the command that builds an image into a tar file."""
     excluded = [f"--dpkgopt=path-exclude={pattern}" for pattern in _EXCLUDED]
     return [
@@ -93,14 +108,16 @@ def build(settings: Settings, kind: Kind) -> Path:
     suite, flavour = kind
     tar = tar_path(settings, suite, flavour)
     settings.images.mkdir(parents=True, exist_ok=True)
-    for left in settings.images.glob(f".{suite}-{flavour}-*.partial.tar"):
-        left.unlink()
-    partial = settings.images / f".{suite}-{flavour}-{os.getpid()}.partial.tar"
+    tidy(settings)
+    scratch = _scratch(settings)
+    scratch.mkdir(mode=0o755)
+    partial = settings.images / f".{tar.stem}.partial.tar"
     try:
         seconds = process.logged(
-            f"building the image {suite}-{flavour} with mmdebstrap (about a minute)",
+            f"building the image {suite}-{flavour}",
             command(suite, flavour, partial),
             settings.images / f"{suite}-{flavour}.log",
+            env={**os.environ, "TMPDIR": str(scratch)},
         )
         if not partial.exists() or partial.stat().st_size < 50 << 20:
             raise LabError(
@@ -110,7 +127,18 @@ def build(settings: Settings, kind: Kind) -> Path:
             )
         partial.replace(tar)
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            partial.unlink()
+        tidy(settings)
     say(f"built {tar.name} ({size(tar.stat().st_size)}) in {seconds:.0f} s")
     return tar
+
+
+def tidy(settings: Settings) -> None:
+    """Remove what an unfinished build left; the caller holds the lab's lock, so none is at work."""
+    for left in settings.images.glob(".*.partial.tar"):
+        left.unlink()
+    remove_tree(_scratch(settings))
+
+
+def _scratch(settings: Settings) -> Path:
+    """Return where a root file system is put together: a place that apt's own user can enter, as the home may not be."""
+    return Path("/var/tmp") / f"plumbline-lab-{settings.ident}"

@@ -1,10 +1,15 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """The whole: bringing the lab up, saying how it is, and taking it down without a trace."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any
 
 from . import cgroup, guest, hosts, images, layout, namespace, network, process, ssh, tools
 from .console import say
@@ -15,7 +20,7 @@ from .podman import Podman
 from .settings import Settings
 
 
-def up(settings: Settings, wanted: Optional[Sequence[Host]], recreate: bool = False) -> None:
+def up(settings: Settings, wanted: Sequence[Host] | None, recreate: bool = False) -> None:
     """Have the lab running; what is there already is left alone."""
     tools.ensure()
     begun = time.monotonic()
@@ -27,13 +32,12 @@ def up(settings: Settings, wanted: Optional[Sequence[Host]], recreate: bool = Fa
         if not recreate and _all_well(settings, podman, chosen):
             say(f"{len(chosen)} hosts are up; nothing to do ({time.monotonic() - begun:.1f} s)")
             return
-        _record(settings, chosen)
-        for kind in sorted({(host.suite, host.flavour) for host in chosen}):
-            images.ensure(settings, podman, kind)
+        _record(settings, chosen, complete=False)
         network.remember_forwarding(settings)
         network.ensure(settings, podman)
-        hosts.ensure(settings, podman, chosen, recreate)
-        hosts.make_reachable(settings, podman, [host.name for host in chosen])
+        new = hosts.ensure(settings, podman, chosen, recreate)
+        hosts.make_reachable(settings, podman, [host.name for host in chosen], new)
+        _record(settings, chosen, complete=True)
         say(f"{len(chosen)} hosts are up ({time.monotonic() - begun:.1f} s): ssh -F {ssh.config_path(settings)} {chosen[0].name}")
 
 
@@ -67,6 +71,7 @@ def down(settings: Settings, cache: bool) -> None:
             _sweep(settings, holder)
         network.remove(settings)
         namespace.end(settings)
+        images.tidy(settings)
         remove_tree(settings.run)
         say(f"down: {len(names)} hosts removed" + ("" if cache else f"; the caches stay in {settings.home}"))
         if cache:
@@ -74,33 +79,32 @@ def down(settings: Settings, cache: bool) -> None:
             remove_tree(settings.home)
 
 
-def status(settings: Settings) -> List[Dict[str, Any]]:
+def status(settings: Settings) -> list[dict[str, Any]]:
     """Return what is known of each host, without changing anything."""
     holder = namespace.current(settings)
     chosen = recorded_layout(settings) or []
-    if not holder:
-        return [{"host": host.name, "state": "down", "address": settings.address(host.number)} for host in chosen]
-    found = hosts.seen(settings, Podman(settings, holder))
+    found = hosts.seen(settings, Podman(settings, holder)) if holder else {}
+    # Hosts outlive the holder; they answer, but podman cannot be asked about them until `up` has entered again.
+    unseen = "absent" if holder else "no holder" if hosts.live_monitor(settings) else "down"
     rows = []
     for host in chosen:
         item = found.get(host.name)
         address = settings.address(host.number)
-        running = bool(item and item.state == "running")
         rows.append(
             {
                 "host": host.name,
                 "address": address,
                 "suite": host.suite,
                 "flavour": host.flavour,
-                "state": item.state if item else "absent",
-                "ssh": running and ssh.answers(address),
-                "current": bool(item and item.spec == hosts.spec(settings, host)),
+                "state": item.state if item else unseen,
+                "ssh": unseen != "down" and ssh.answers(address),
+                "current": not item or item.spec == hosts.spec(settings, host),
             }
         )
     return rows
 
 
-def recorded_layout(settings: Settings) -> Optional[List[Host]]:
+def recorded_layout(settings: Settings) -> list[Host] | None:
     """Return the layout of the lab that was last brought up and not taken down."""
     value = read_json(settings.run / "lab.json")
     return layout.parse(value["hosts"], str(settings.run / "lab.json")) if value and value.get("hosts") else None
@@ -115,20 +119,20 @@ def running(settings: Settings) -> namespace.Holder:
 
 
 def _all_well(settings: Settings, podman: Podman, wanted: Sequence[Host]) -> bool:
-    """Return whether exactly the wanted hosts run as they should and answer."""
+    """Return whether exactly the wanted hosts run as they should and answer, and the last `up` came to its end."""
+    if not (read_json(settings.run / "lab.json") or {}).get("complete"):
+        return False
     found = hosts.seen(settings, podman)
     if set(found) != {host.name for host in wanted} or not network.is_open(settings):
         return False
     return all(
-        found[host.name].state == "running"
-        and found[host.name].spec == hosts.spec(settings, host)
-        and ssh.answers(settings.address(host.number))
+        found[host.name].state == "running" and found[host.name].spec == hosts.spec(settings, host) and ssh.answers(settings.address(host.number))
         for host in wanted
     )
 
 
-def _record(settings: Settings, wanted: Sequence[Host]) -> None:
-    write_json(settings.run / "lab.json", {"boot_id": process.boot_id(), "hosts": layout.dump(wanted)})
+def _record(settings: Settings, wanted: Sequence[Host], complete: bool) -> None:
+    write_json(settings.run / "lab.json", {"boot_id": process.boot_id(), "hosts": layout.dump(wanted), "complete": complete})
 
 
 def _sweep(settings: Settings, holder: namespace.Holder) -> None:

@@ -1,12 +1,17 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Which hosts the lab has: read from a layout file, or a number of plain ones."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any
 
 from .errors import LabError
 from .settings import MAX_HOSTS, SOURCE
@@ -33,14 +38,14 @@ class Host:
         return int(match.group(1)) if match else 0
 
 
-def plain(count: int) -> List[Host]:
+def plain(count: int) -> list[Host]:
     """Return lab1 … labN, all alike."""
     if not 1 <= count <= MAX_HOSTS:
         raise LabError(f"--hosts {count}", f"a number from 1 to {MAX_HOSTS}", "give a number in that range, or a layout file")
     return [Host(f"lab{number}") for number in range(1, count + 1)]
 
 
-def load(name: str) -> List[Host]:
+def load(name: str) -> list[Host]:
     """Read a layout: a file's path, or the name of one that comes with the lab."""
     path = Path(name) if "/" in name or name.endswith(".json") else LAYOUTS / f"{name}.json"
     try:
@@ -55,13 +60,13 @@ def load(name: str) -> List[Host]:
     return parse(hosts, str(path))
 
 
-def parse(entries: Sequence[Dict[str, Any]], origin: str) -> List[Host]:
+def parse(entries: Sequence[dict[str, Any]], origin: str) -> list[Host]:
     """Check the entries of a layout and return its hosts."""
-    hosts: List[Host] = []
+    hosts: list[Host] = []
     for entry in entries:
-        unknown = set(entry) - {"name", "suite", "flavour"}
-        if unknown:
-            raise LabError(f"{origin}: unknown key(s) {sorted(unknown)}", "name, suite, flavour", "correct the layout")
+        keys = set(entry)
+        if "name" not in keys or keys - {"name", "suite", "flavour"}:
+            raise LabError(f"{origin}: a host with the keys {sorted(keys)}", "name, and if you like suite and flavour", "correct the layout")
         host = Host(**entry)
         if not 1 <= host.number <= MAX_HOSTS:
             raise LabError(f"{origin}: host name {host.name!r}", f"lab1 … lab{MAX_HOSTS} (the number gives the address)", "rename it")
@@ -78,11 +83,11 @@ def parse(entries: Sequence[Dict[str, Any]], origin: str) -> List[Host]:
     return hosts
 
 
-def dump(hosts: Sequence[Host]) -> List[Dict[str, str]]:
+def dump(hosts: Sequence[Host]) -> list[dict[str, str]]:
     """Return the hosts as a layout's entries."""
     return [asdict(host) for host in hosts]
 
 
-def shipped() -> List[str]:
+def shipped() -> list[str]:
     """Return the names of the layouts that come with the lab."""
     return sorted(path.stem for path in LAYOUTS.glob("*.json"))

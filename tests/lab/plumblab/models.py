@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Small Llama models with random weights, written with the standard library alone.
 
 They say nothing sensible, but the engine loads, serves and transfers them like any other.
@@ -11,9 +15,10 @@ import random
 import shutil
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any
 
 from . import safetensors
 from .console import Heartbeat, say, size
@@ -46,7 +51,7 @@ class Shape:
     shards: int
     seed: int = 0
 
-    def tensors(self) -> List[Tensor]:
+    def tensors(self) -> list[Tensor]:
         """Return the tensors of a Llama of this shape, in the order of the layers."""
         hidden, inner = self.hidden, self.intermediate
         query, key = self.heads * self.head_dim, self.key_value_heads * self.head_dim
@@ -66,7 +71,7 @@ class Shape:
             ]
         return [*result, Tensor("model.norm.weight", (hidden,)), Tensor("lm_head.weight", (_VOCABULARY, hidden))]
 
-    def config(self) -> Dict[str, Any]:
+    def config(self) -> dict[str, Any]:
         """Return the model's config.json."""
         return {
             "architectures": ["LlamaForCausalLM"],
@@ -95,7 +100,7 @@ class Shape:
         }
 
 
-MODELS: Dict[str, Shape] = {
+MODELS: dict[str, Shape] = {
     shape.name: shape
     for shape in (
         Shape("tiny-llama", hidden=128, intermediate=256, layers=2, heads=4, key_value_heads=2, head_dim=32, shards=1),
@@ -126,7 +131,7 @@ class Weights:
         return turned * whole + turned[:rest]
 
 
-def ensure(settings: Settings, names: Sequence[str]) -> List[Path]:
+def ensure(settings: Settings, names: Sequence[str]) -> list[Path]:
     """Have the named models, complete; return their directories."""
     with exclusive(settings.home / "models.lock", "models"):
         return [_ensure(settings, MODELS[name]) for name in names]
@@ -149,7 +154,7 @@ def _ensure(settings: Settings, shape: Shape) -> Path:
     remove_tree(place)
     staged.rename(place)
     write_json(note, {"generation": _GENERATION, "shape": shape.__dict__, "files": files})
-    total = sum(int(entry["size"]) for entry in files.values())
+    total = sum(path.stat().st_size for path in place.iterdir())
     say(f"{place}: {len(files)} files, {size(total)} ({time.monotonic() - begun:.1f} s)")
     return place
 
@@ -167,7 +172,7 @@ def write(directory: Path, shape: Shape) -> None:
 def _write_weights(directory: Path, shape: Shape) -> None:
     weights = Weights(shape.seed)
     parts = safetensors.shards(shape.tensors(), shape.shards)
-    index: Dict[str, str] = {}
+    index: dict[str, str] = {}
     with Heartbeat(f"writing {shape.name}"):
         for number, part in enumerate(parts, 1):
             name = "model.safetensors" if len(parts) == 1 else f"model-{number:05}-of-{len(parts):05}.safetensors"
@@ -176,9 +181,7 @@ def _write_weights(directory: Path, shape: Shape) -> None:
             index.update({tensor.name: name for tensor in part})
     if len(parts) > 1:
         total = sum(tensor.size for tensor in shape.tensors())
-        (directory / "model.safetensors.index.json").write_text(
-            json.dumps({"metadata": {"total_size": total}, "weight_map": index}, indent=2) + "\n"
-        )
+        (directory / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": total}, "weight_map": index}, indent=2) + "\n")
 
 
 def _complete(place: Path, note: Any, shape: Shape) -> bool:

@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """The one private mount namespace that everything of the lab runs in.
 
 Podman's mounts live and die in it, so the machine's own mounts are never touched and nothing is left when it ends.
@@ -12,9 +16,9 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Optional, Sequence
 
 from . import process
 from .console import say
@@ -63,13 +67,13 @@ class Holder:
         return process.start_time(self.pid) == self.start_time
 
 
-def current(settings: Settings) -> Optional[Holder]:
+def current(settings: Settings) -> Holder | None:
     """Return the running holder whose namespace is ready to be entered."""
     holder = _recorded(settings)
     return holder if holder and holder.alive() and (settings.run / "holder.ready").exists() else None
 
 
-def ensure(settings: Settings, adopt: Optional[int] = None) -> Holder:
+def ensure(settings: Settings, adopt: int | None = None) -> Holder:
     """Return the holder, starting it where it does not run; `adopt` is a process whose namespace is to be kept open."""
     holder = current(settings)
     if holder:
@@ -122,7 +126,7 @@ def end(settings: Settings) -> None:
     _remove_mount_points(settings)
 
 
-def inside(holder: Holder, command: Sequence[str], directory: str = "/") -> List[str]:
+def inside(holder: Holder, command: Sequence[str], directory: str = "/") -> list[str]:
     """Return the command line that runs a command in the namespace."""
     # `cd` comes after the entry: a directory opened before would still be the one of the machine's own mounts.
     script = 'cd "$1" && shift && exec "$@"'
@@ -158,7 +162,7 @@ def _remove_mount_points(settings: Settings) -> None:
             note.rmdir()
 
 
-def _recorded(settings: Settings) -> Optional[Holder]:
+def _recorded(settings: Settings) -> Holder | None:
     value = read_json(settings.run / "holder.json")
     if not value:
         return None

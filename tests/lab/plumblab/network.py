@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """The hosts' network: an internal podman network, and one nftables table of the lab's own that lets them out.
 
 "Internal" keeps podman's network code away from the machine's firewall, so that there is exactly one thing to remove.
@@ -9,7 +13,7 @@ import contextlib
 import ipaddress
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 from . import process
 from .console import say
@@ -97,7 +101,7 @@ def remove(settings: Settings) -> None:
     _remembered(settings).unlink(missing_ok=True)
 
 
-def overlapping(subnet: ipaddress.IPv4Network, routes: List[Dict[str, Any]]) -> List[str]:
+def overlapping(subnet: ipaddress.IPv4Network, routes: list[dict[str, Any]]) -> list[str]:
     """Return the machine's routes that overlap a subnet, from `ip -json route`. The default route does not count."""
     found = []
     for route in routes:

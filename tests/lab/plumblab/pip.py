@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """The pip that fetches wheels: of the running Python, or of a small environment made for it.
 
 It keeps to the caller's own pip settings (index, find-links, trust), which come from its environment and files.
@@ -6,12 +10,13 @@ It keeps to the caller's own pip settings (index, find-links, trust), which come
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
-from typing import List, Sequence
 
 from . import process, tools
 from .errors import LabError
@@ -25,7 +30,7 @@ _GLIBC_MINOR = range(36, 4, -1)
 _TAG = re.compile(r"cp3(\d{1,2})")
 
 
-def find(settings: Settings) -> List[str]:
+def find(settings: Settings) -> list[str]:
     """Return the start of a pip command line."""
     own = [sys.executable, "-m", "pip"]
     if _version(own) >= _MINIMUM:
@@ -36,7 +41,7 @@ def find(settings: Settings) -> List[str]:
     return [str(made), "-m", "pip"]
 
 
-def target(tag: str) -> List[str]:
+def target(tag: str) -> list[str]:
     """Return pip's options that choose wheels for a Python tag on the hosts, whatever Python runs pip."""
     match = _TAG.fullmatch(tag)
     if not match:
@@ -49,14 +54,15 @@ def target(tag: str) -> List[str]:
 
 
 def download(pip: Sequence[str], tag: str, pins: Sequence[Pin], directory: Path) -> None:
-    """Download wheels without their dependencies."""
+    """Download wheels without their dependencies; what is under way is in the directory's `tmp`."""
     process.capture(
         [*pip, "download", "--quiet", "--no-deps", *target(tag), f"--dest={directory}", *map(str, pins)],
+        env={**os.environ, "TMPDIR": str(directory / "tmp")},
         timeout=3600,
     )
 
 
-def closure(pip: Sequence[str], tag: str, requirement: str, constraints: Path) -> List[Pin]:
+def closure(pip: Sequence[str], tag: str, requirement: str, constraints: Path) -> list[Pin]:
     """Return what pip would install for one requirement, by its own resolver, with nothing downloaded but metadata."""
     scratch = constraints.parent
     text = process.capture(

@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Podman with storage, state and configuration of its own: it cannot see a container that the lab did not make."""
 
 from __future__ import annotations
@@ -5,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from typing import Any, Dict, List, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from . import namespace, process
 from .errors import LabError
@@ -37,7 +42,7 @@ class Podman:
         write_text(settings.run / "containers.conf", _CONTAINERS_CONF)
         write_text(settings.run / "storage.conf", _storage_conf(settings))
 
-    def command(self, *arguments: str) -> List[str]:
+    def command(self, *arguments: str) -> list[str]:
         """Return the whole command line of one podman call."""
         run = self._settings.run
         base = [
@@ -47,7 +52,7 @@ class Podman:
         ]
         return namespace.inside(self._holder, [*base, *arguments])
 
-    def environment(self) -> Dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """Return the environment of podman calls: the lab's configuration instead of the user's."""
         run = self._settings.run
         kept = {name: value for name, value in os.environ.items() if not name.startswith("CONTAINER")}
@@ -66,15 +71,13 @@ class Podman:
         """Run podman and return what came of it."""
         return process.attempt(self.command(*arguments), env=self.environment(), timeout=timeout)
 
-    def listing(self, *arguments: str) -> List[Dict[str, Any]]:
+    def listing(self, *arguments: str) -> list[dict[str, Any]]:
         """Run a podman command that prints a JSON list."""
         text = self.capture(*arguments, "--format", "json")
         try:
             value = json.loads(text or "[]")
         except ValueError as error:
-            raise LabError(
-                f"`podman {' '.join(arguments)}` printed no JSON: {text[:200]!r}", "a JSON list", "see whether podman is 4.0 or newer"
-            ) from error
+            raise LabError(f"`podman {' '.join(arguments)}` printed no JSON: {text[:200]!r}", "a JSON list", "see whether podman is 4.0 or newer") from error
         return value or []
 
     def interactive(self, arguments: Sequence[str]) -> int:
@@ -86,5 +89,5 @@ def _storage_conf(settings: Settings) -> str:
     return f"""[storage]
 driver = "overlay"
 graphroot = "{settings.storage}"
-runroot = "{settings.run / 'podman'}"
+runroot = "{settings.run / "podman"}"
 """

@@ -1,17 +1,25 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Running other programs, and telling one process from a later one with the same PID."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
 
 from .console import Heartbeat, say
 from .errors import LabError
 
+# A long command and all that it starts must not outlive the `lab` that started it, even one that was killed outright:
+# the kernel ends a PID namespace with its first process, and that one with its parent.
+_DIE_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
-def capture(command: Sequence[str], *, stdin: Optional[str] = None, env: Optional[Dict[str, str]] = None, timeout: float = 120) -> str:
+
+def capture(command: Sequence[str], *, stdin: str | None = None, env: dict[str, str] | None = None, timeout: float = 120) -> str:
     """Run a short command and return its standard output; a failure becomes a LabError with its last words."""
     result = attempt(command, stdin=stdin, env=env, timeout=timeout)
     if result.returncode != 0:
@@ -24,9 +32,7 @@ def capture(command: Sequence[str], *, stdin: Optional[str] = None, env: Optiona
     return result.stdout
 
 
-def attempt(
-    command: Sequence[str], *, stdin: Optional[str] = None, env: Optional[Dict[str, str]] = None, timeout: float = 120
-) -> subprocess.CompletedProcess[str]:
+def attempt(command: Sequence[str], *, stdin: str | None = None, env: dict[str, str] | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     """Run a short command and return what came of it, good or bad."""
     try:
         return subprocess.run(
@@ -46,12 +52,12 @@ def attempt(
         ) from error
 
 
-def logged(label: str, command: Sequence[str], log: Path, *, env: Optional[Dict[str, str]] = None) -> float:
+def logged(label: str, command: Sequence[str], log: Path, *, env: dict[str, str] | None = None) -> float:
     """Run a long command with its output in a log file and a sign of life on the terminal; return the seconds it took."""
     log.parent.mkdir(parents=True, exist_ok=True)
     say(f"{label} (log: {log})")
     with log.open("w") as stream, Heartbeat(label, lambda: last_line(log)) as beat:
-        status = subprocess.run(list(command), stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, env=env, check=False).returncode
+        status = subprocess.run([*_DIE_WITH_US, *command], stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, env=env, check=False).returncode
         seconds = beat.elapsed()
     if status != 0:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-12:])
@@ -74,7 +80,7 @@ def last_line(log: Path) -> str:
     return next((line.strip()[:100] for line in reversed(lines) if line.strip()), "")
 
 
-def start_time(pid: int) -> Optional[int]:
+def start_time(pid: int) -> int | None:
     """Return a process's start time in clock ticks since boot, or None where there is no such process.
 
     PID and start time together name one process of this boot for good; a PID alone is used again.
@@ -87,7 +93,7 @@ def start_time(pid: int) -> Optional[int]:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
-def command_line(pid: int) -> List[str]:
+def command_line(pid: int) -> list[str]:
     """Return a process's arguments, empty where it cannot be read."""
     try:
         return [os.fsdecode(part) for part in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") if part]

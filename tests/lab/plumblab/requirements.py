@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """The exact locks of the lab's environments."""
 
 from __future__ import annotations
@@ -5,14 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List
 
 from .errors import LabError
 from .settings import SOURCE
 
 DIRECTORY = SOURCE / "requirements"
 # Name of the lock in the wheelhouse → its file here.
-LOCKS: Dict[str, str] = {
+LOCKS: dict[str, str] = {
     "engine": "engine-cpu.txt",
     "engine-nixl": "engine-cpu-nixl.txt",
     "router": "router.txt",
@@ -42,7 +45,7 @@ def normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def parse(text: str, origin: str) -> List[Pin]:
+def parse(text: str, origin: str) -> list[Pin]:
     """Read a lock: one `name==version` a line, comments and empty lines aside."""
     pins = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -56,7 +59,7 @@ def parse(text: str, origin: str) -> List[Pin]:
     return pins
 
 
-def read(lock: str, directory: Path = DIRECTORY) -> List[Pin]:
+def read(lock: str, directory: Path = DIRECTORY) -> list[Pin]:
     """Read one of the lab's locks by its name in the wheelhouse."""
     path = directory / LOCKS[lock]
     return parse(path.read_text(), str(path))

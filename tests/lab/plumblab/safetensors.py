@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Writes the safetensors format: a length, a JSON header, then the tensors' bytes one after the other."""
 
 from __future__ import annotations
@@ -5,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Dict, Sequence, Tuple
+from typing import Callable
 
 BYTES_PER_BF16 = 2
 
@@ -17,7 +22,7 @@ class Tensor:
     """A named tensor of bf16 values."""
 
     name: str
-    shape: Tuple[int, ...]
+    shape: tuple[int, ...]
 
     @property
     def size(self) -> int:
@@ -33,7 +38,7 @@ Source = Callable[[Tensor], bytes]
 
 def header(tensors: Sequence[Tensor]) -> bytes:
     """Return the file's beginning: the header's length and the header, padded so that the data is aligned to 8 bytes."""
-    entries: Dict[str, object] = {"__metadata__": {"format": "pt"}}
+    entries: dict[str, object] = {"__metadata__": {"format": "pt"}}
     offset = 0
     for tensor in tensors:
         entries[tensor.name] = {"dtype": "BF16", "shape": list(tensor.shape), "data_offsets": [offset, offset + tensor.size]}

@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Where this lab lives and what its things are called: everything the environment can change."""
 
 from __future__ import annotations
@@ -5,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Mapping, Optional
 
 from .errors import LabError
 
@@ -27,7 +31,7 @@ class Settings:
     home: Path
     subnet: ipaddress.IPv4Network
     nat: bool
-    ca_bundle: Optional[Path]
+    ca_bundle: Path | None
 
     @property
     def ident(self) -> str:
@@ -103,6 +107,13 @@ class Settings:
         """Return the container's name of a host."""
         return f"plumbline-lab-{self.ident}-{host}"
 
+    def mac(self, number: int) -> str:
+        """Return the hardware address of host labN.
+
+        It stays the same over restarts: with a new one, its peers' address caches keep it unreachable for 20 s.
+        """
+        return f"02:{self.ident[0:2]}:{self.ident[2:4]}:{self.ident[4:6]}:00:{number:02x}"
+
     def address(self, number: int) -> str:
         """Return the address of host labN."""
         return str(self.subnet.network_address + ADDRESS_BASE + number)
@@ -140,7 +151,7 @@ def _subnet(text: str) -> ipaddress.IPv4Network:
     return subnet
 
 
-def _ca_bundle(environ: Mapping[str, str]) -> Optional[Path]:
+def _ca_bundle(environ: Mapping[str, str]) -> Path | None:
     """Return the trust bundle that this machine's programs were told to use, if any."""
     for name in ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE"):
         value = environ.get(name)

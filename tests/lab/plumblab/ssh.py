@@ -1,11 +1,15 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Keys and client files for logging in. Made once per lab home, so that known_hosts stays true from `up` to `up`."""
 
 from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Iterable, List
 
 from . import process
 from .files import write_text
@@ -65,7 +69,7 @@ def login_works(settings: Settings, name: str, timeout: float) -> str:
         time.sleep(0.2)
 
 
-def command(settings: Settings) -> List[str]:
+def command(settings: Settings) -> list[str]:
     """Return the start of an ssh command line."""
     return ["ssh", "-F", str(config_path(settings)), "-o", "BatchMode=yes"]
 
@@ -92,11 +96,11 @@ def _write_client_files(settings: Settings) -> None:
         kind, value = public.read_text().split()[:2]
         known.append(f"{name},{address} {kind} {value}\n")
         blocks.append(f"Host {name}\n    HostName {address}\n")
-    common = f"""Host lab* {'.'.join(settings.gateway.split('.')[:3])}.*
+    common = f"""Host lab* {".".join(settings.gateway.split(".")[:3])}.*
     User {USER}
     IdentityFile "{key_path(settings)}"
     IdentitiesOnly yes
-    UserKnownHostsFile "{settings.ssh / 'known_hosts'}"
+    UserKnownHostsFile "{settings.ssh / "known_hosts"}"
     StrictHostKeyChecking yes
     ConnectTimeout 5
     LogLevel ERROR

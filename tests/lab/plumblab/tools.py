@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """The programs that the lab calls: found, installed with apt-get, or named with the way to install them."""
 
 from __future__ import annotations
@@ -6,13 +10,12 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Dict, List
 
 from .console import say
 from .errors import LabError
 
 # Program (or file) → Debian package.
-PROGRAMS: Dict[str, str] = {
+PROGRAMS: dict[str, str] = {
     "mmdebstrap": "mmdebstrap",
     "podman": "podman",
     "crun": "crun",
@@ -24,6 +27,7 @@ PROGRAMS: Dict[str, str] = {
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "nsenter": "util-linux",
+    "setpriv": "util-linux",
     "unshare": "util-linux",
 }
 # Podman finds netavark in any of these; it is on nobody's PATH.
@@ -31,7 +35,7 @@ _NETAVARK = ("/usr/lib/podman/netavark", "/usr/libexec/podman/netavark", "/usr/l
 _SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def missing() -> List[str]:
+def missing() -> list[str]:
     """Return the packages whose programs are not there."""
     path = os.environ.get("PATH", "") + ":" + _SYSTEM_PATH
     packages = {package for program, package in PROGRAMS.items() if not shutil.which(program, path=path)}
@@ -53,12 +57,10 @@ def ensure() -> None:
         install(packages)
     still = missing()
     if still:
-        raise LabError(
-            f"missing after the installation: {', '.join(still)}", "the programs in PATH", "install them by hand, then run `lab up` again"
-        )
+        raise LabError(f"missing after the installation: {', '.join(still)}", "the programs in PATH", "install them by hand, then run `lab up` again")
 
 
-def install(packages: List[str]) -> None:
+def install(packages: list[str]) -> None:
     """Install Debian packages, showing what is done; elsewhere say what is needed."""
     if not shutil.which("apt-get") or os.geteuid() != 0:
         raise LabError(

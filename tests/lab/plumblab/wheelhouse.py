@@ -1,19 +1,26 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """The engine's and the routers' wheels, fetched once per Python tag and never again while they are whole.
 
-A wheel is downloaded into a directory of its own below `.partial/` and renamed into place when it is complete, then
-noted in the manifest with its size and SHA-256. An interrupted run goes on with the first wheel that is not noted.
+Wheels are downloaded below `.partial/`, a few with each pip, and renamed into place when they are complete, then noted
+in the manifest with size and SHA-256. An interrupted run goes on with the wheels that are not noted.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shutil
 import threading
 import time
 import zipfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.parser import HeaderParser
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Set
+from typing import Any
 
 from . import pip, requirements
 from .console import Heartbeat, say, size
@@ -26,7 +33,11 @@ DEFAULT_TAG = "cp311"
 # Replaced by the CPU stand-ins on the hosts (triton alone is 1 GB).
 _STOOD_IN = {"triton", "torchvision"}
 _MANIFEST = "manifest.json"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _WORKERS = 2
+# A pip costs two seconds before its first byte, so small wheels share one; a large one is not lost with its neighbours.
+_BATCH = 8
+_LARGE = re.compile(r"torch|mooncake-.*|nvidia-.*|nixl-.*|sglang.*|grpcio|smg")
 
 
 class Wheelhouse:
@@ -37,7 +48,13 @@ class Wheelhouse:
         self.tag = tag
         self._guard = threading.Lock()
         known = read_json(directory / _MANIFEST) or {}
-        self.entries: Dict[str, Dict[str, Any]] = dict(known.get("wheels") or {})
+        self.entries: dict[str, dict[str, Any]] = dict(known.get("wheels") or {})
+        # What torch's build pins beyond the lock, and for which build and lock that was found.
+        self.beyond: dict[str, Any] = dict(known.get("beyond") or {})
+
+    def save(self) -> None:
+        """Write the manifest."""
+        write_json(self.directory / _MANIFEST, {"python_tag": self.tag, "wheels": self.entries, "beyond": self.beyond})
 
     def holds(self, pin: Pin) -> bool:
         """Return whether the pinned wheel is there, by the size that the manifest notes."""
@@ -51,12 +68,13 @@ class Wheelhouse:
 
     def take(self, pin: Pin, wheel: Path) -> int:
         """Move a complete wheel into place and note it; return its size."""
-        entry = {"file": wheel.name, "size": wheel.stat().st_size, "sha256": sha256(wheel)}
+        count = wheel.stat().st_size
+        entry = {"file": wheel.name, "size": count, "sha256": sha256(wheel)}
         wheel.replace(self.directory / wheel.name)
         with self._guard:
             self.entries[str(pin)] = entry
-            write_json(self.directory / _MANIFEST, {"python_tag": self.tag, "wheels": self.entries})
-        return int(entry["size"])
+            self.save()
+        return count
 
     def keep_only(self, pins: Sequence[Pin]) -> None:
         """Drop wheels that no lock names any more, and files that the manifest does not know."""
@@ -64,14 +82,14 @@ class Wheelhouse:
         kept = {key: entry for key, entry in self.entries.items() if key in wanted}
         if kept != self.entries:
             self.entries = kept
-            write_json(self.directory / _MANIFEST, {"python_tag": self.tag, "wheels": kept})
+            self.save()
         files = {entry["file"] for entry in kept.values()}
         for path in self.directory.glob("*.whl"):
             if path.name not in files:
                 say(f"removing {path.name}: in no lock")
                 path.unlink()
 
-    def damaged(self) -> List[str]:
+    def damaged(self) -> list[str]:
         """Return the files whose SHA-256 is not the one that was noted."""
         bad = []
         for entry in self.entries.values():
@@ -105,7 +123,7 @@ def ensure(settings: Settings, tag: str = DEFAULT_TAG, verify: bool = False) -> 
     return directory
 
 
-def beyond(wheel: Path, locked: Set[str]) -> List[str]:
+def beyond(wheel: Path, locked: set[str]) -> list[str]:
     """Return the requirements of a wheel (on Linux, without extras) whose names are not in a lock."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -113,7 +131,10 @@ def beyond(wheel: Path, locked: Set[str]) -> List[str]:
     found = []
     for requirement in metadata.get_all("Requires-Dist") or []:
         words, _, marker = requirement.partition(";")
-        name = requirements.normalised(words.strip().split("[")[0].split("=")[0].split("<")[0].split(">")[0].split("!")[0].split("~")[0].split(" ")[0])
+        match = _NAME.match(words.strip())
+        if not match:
+            raise LabError(f"{wheel.name} requires {requirement!r}", "a requirement that begins with a name", "fetch the wheel again: --verify")
+        name = requirements.normalised(match.group())
         # The only other marker that torch uses is the Python version, which pip's resolver judges below.
         if "extra" in marker or ("platform_system" in marker and "Linux" not in marker):
             continue
@@ -122,19 +143,24 @@ def beyond(wheel: Path, locked: Set[str]) -> List[str]:
     return found
 
 
-def _with_torch_pins(settings: Settings, house: Wheelhouse, engine: List[Pin]) -> List[Pin]:
+def _with_torch_pins(settings: Settings, house: Wheelhouse, engine: list[Pin]) -> list[Pin]:
     """Return the engine's lock, with what this wheelhouse's torch needs on top: a CUDA build pins its libraries."""
     torch = next(pin for pin in engine if pin.key == "torch")
     wheel = house.directory / house.entries[str(torch)]["file"]
     locked = {pin.key for pin in engine}
     if not beyond(wheel, locked):
         return engine
-    say(f"{wheel.name} is a build that pins libraries of its own; asking pip which")
-    constraints = house.directory / ".partial" / "constraints.txt"
-    write_text(constraints, "".join(f"{pin}\n" for pin in engine))
-    with Heartbeat("resolving torch's requirements"):
-        found = pip.closure(pip.find(settings), house.tag, str(wheel), constraints)
-    return engine + sorted(pin for pin in found if pin.key not in locked | _STOOD_IN)
+    question = hashlib.sha256("\n".join([house.entries[str(torch)]["sha256"], *map(str, engine)]).encode()).hexdigest()
+    if house.beyond.get("question") != question:
+        say(f"{wheel.name} is a build that pins libraries of its own; asking pip which")
+        constraints = house.directory / ".partial" / "constraints.txt"
+        write_text(constraints, "".join(f"{pin}\n" for pin in engine))
+        with Heartbeat("resolving torch's requirements"):
+            found = pip.closure(pip.find(settings), house.tag, str(wheel), constraints)
+        pins = sorted(str(pin) for pin in found if pin.key not in locked | _STOOD_IN)
+        house.beyond = {"question": question, "pins": pins}
+        house.save()
+    return engine + requirements.parse("\n".join(house.beyond["pins"]), str(house.directory / _MANIFEST))
 
 
 def _fetch(settings: Settings, house: Wheelhouse, pins: Sequence[Pin]) -> int:
@@ -144,44 +170,55 @@ def _fetch(settings: Settings, house: Wheelhouse, pins: Sequence[Pin]) -> int:
     if not missing:
         return 0
     command = pip.find(settings)
-    done: List[int] = []
-    active: Set[str] = set()
+    done: list[int] = []
+    active: set[str] = set()
 
-    def one(pin: Pin) -> None:
-        active.add(str(pin))
+    def one(batch: Sequence[Pin]) -> None:
+        names = str(batch[0]) + (f" and {len(batch) - 1} more" if len(batch) > 1 else "")
+        active.add(names)
         begun = time.monotonic()
-        count = house.take(pin, _download(house, command, pin))
-        active.discard(str(pin))
-        done.append(count)
-        say(f"  [{len(done)}/{len(missing)}] {pin} {size(count)} ({time.monotonic() - begun:.1f} s)")
+        for pin, wheel in _download(house, command, batch).items():
+            done.append(house.take(pin, wheel))
+            say(f"  [{len(done)}/{len(missing)}] {pin} {size(done[-1])} ({time.monotonic() - begun:.1f} s)")
+        active.discard(names)
 
     say(f"fetching {len(missing)} of {len(unique)} wheels for {house.tag}")
-    with Heartbeat("fetching", lambda: f"{size(_in_flight(house))} under way: {', '.join(sorted(active))}"):
-        with ThreadPoolExecutor(max_workers=_WORKERS) as pool:
-            futures = [pool.submit(one, pin) for pin in missing]
-            try:
-                for future in futures:
-                    future.result()
-            except BaseException:
-                for future in futures:
-                    future.cancel()
-                raise
+    progress = Heartbeat("fetching", lambda: f"{size(_in_flight(house))} under way: {'; '.join(sorted(active))}")
+    with progress, ThreadPoolExecutor(max_workers=_WORKERS) as pool:
+        futures = [pool.submit(one, batch) for batch in batches(missing)]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
     return len(missing)
 
 
-def _download(house: Wheelhouse, command: Sequence[str], pin: Pin) -> Path:
-    """Download one wheel into a directory of its own and return it, checked to be a whole archive."""
-    partial = house.directory / ".partial" / f"{pin.key}-{pin.version}"
+def batches(pins: Sequence[Pin]) -> list[list[Pin]]:
+    """Group pins for one pip each: large wheels alone and first, small ones together."""
+    large = [[pin] for pin in pins if _LARGE.fullmatch(pin.key)]
+    small = [pin for pin in pins if not _LARGE.fullmatch(pin.key)]
+    return large + [small[at : at + _BATCH] for at in range(0, len(small), _BATCH)]
+
+
+def _download(house: Wheelhouse, command: Sequence[str], pins: Sequence[Pin]) -> dict[Pin, Path]:
+    """Download wheels into a directory of their own and return them, each checked to be a whole archive."""
+    partial = house.directory / ".partial" / f"{pins[0].key}-{pins[0].version}"
     remove_tree(partial)
-    partial.mkdir(parents=True)
+    (partial / "tmp").mkdir(parents=True)
     _refuse_full_disk(house.directory)
-    pip.download(command, house.tag, [pin], partial)
-    wheel: Optional[Path] = next(iter(partial.glob("*.whl")), None)
-    if wheel is None:
-        raise LabError(f"pip download {pin}: no wheel in {partial}", "one wheel", f"see `pip download --no-deps {pin}`")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.getinfo(next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA")))
-    return wheel
+    pip.download(command, house.tag, pins, partial)
+    found = {}
+    for pin in pins:
+        wheel = next((path for path in partial.glob("*.whl") if requirements.normalised(path.name.split("-")[0]) == pin.key), None)
+        if wheel is None:
+            raise LabError(f"pip download {pin}: no wheel in {partial}", "one wheel", f"see `pip download --no-deps {pin}`")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.getinfo(next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA")))
+        found[pin] = wheel
+    return found
 
 
 def _in_flight(house: Wheelhouse) -> int:

@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Stand-in for sgl_kernel on a CPU host, for which no wheel is published.
 
 Holds only the `*_cpu` helpers that SGLang imports unguarded with SGLANG_USE_CPU_ENGINE=1. Sub-modules

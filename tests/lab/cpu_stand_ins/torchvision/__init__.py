@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Import-only stand-in for torchvision, whose published wheels need a CUDA build of torch.
 
 SGLang imports names from it for image models; a text model calls none of them, and a call fails loudly.

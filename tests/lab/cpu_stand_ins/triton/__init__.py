@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """Stand-in for triton (1 GB): SGLang's own mock for platforms without it, since nothing compiles a kernel on a CPU.
 
 SGLang installs that mock on macOS alone; here it is loaded from the installed SGLang, extended by the few names that

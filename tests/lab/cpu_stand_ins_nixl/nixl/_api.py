@@ -1,3 +1,7 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 """The real NIXL agent; "VRAM" means host memory here, because that is where a CPU engine keeps its KV cache."""
 
 from nixl_cu12 import _api as _real
