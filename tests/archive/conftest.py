@@ -14,12 +14,10 @@ from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-
-Ansible = Callable[..., str]
+from runner.places import CHECKOUT
 
 
-def run_ansible(home: Path, directory: Path, *command: str, **variables: str) -> str:
+def _run_ansible(home: Path, directory: Path, *command: str, **variables: str) -> str:
     """Run one of Ansible's programs of this environment in a directory, without settings of this machine's user.
 
     Returns its output; fails the test with all of it where the exit status is not zero.
@@ -35,23 +33,29 @@ def run_ansible(home: Path, directory: Path, *command: str, **variables: str) ->
 
 
 @pytest.fixture(scope="session")
+def run_ansible() -> Callable[..., str]:
+    """Runs one of Ansible's programs: home, directory, program, its arguments; returns the output."""
+    return _run_ansible
+
+
+@pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive that a release would publish."""
     target = tmp_path_factory.mktemp("archive")
-    run_ansible(target / "home", target, "ansible-galaxy", "collection", "build", str(CHECKOUT), "--output-path", str(target))
+    _run_ansible(target / "home", target, "ansible-galaxy", "collection", "build", str(CHECKOUT), "--output-path", str(target))
     (built,) = target.glob("*.tar.gz")
     return built
 
 
 @pytest.fixture(scope="session")
-def installed(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Ansible:
+def installed(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """Runs Ansible in an empty directory outside the checkout, with the archive installed in a collections path of its own."""
     place = tmp_path_factory.mktemp("operator")
     collections = place / "collections"
-    run_ansible(place, place, "ansible-galaxy", "collection", "install", str(archive), "--offline", "--collections-path", str(collections))
+    _run_ansible(place, place, "ansible-galaxy", "collection", "install", str(archive), "--offline", "--collections-path", str(collections))
     (place / "work").mkdir()
 
     def run(*command: str) -> str:
-        return run_ansible(place, place / "work", *command, ANSIBLE_COLLECTIONS_PATH=str(collections))
+        return _run_ansible(place, place / "work", *command, ANSIBLE_COLLECTIONS_PATH=str(collections))
 
     return run

@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT, Ansible
+
+from runner.checkout import files
+from runner.places import CHECKOUT
 
 EXPECTED = {
     "CHANGELOG.rst",
@@ -47,15 +49,13 @@ def test_nothing_of_the_development_is_in_it(names: set[str]) -> None:
 
 
 def test_everything_that_an_operator_needs_is_in_it(names: set[str]) -> None:
-    listing = ["git", "-C", str(CHECKOUT), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *CONTENT]
-    known = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.split("\0")
-    wanted = {name for name in known if name and (CHECKOUT / name).is_file() and Path(name).name != "ansible.cfg"}
+    wanted = {name for name in files(CHECKOUT, *CONTENT) if not Path(name).name.startswith(".") and Path(name).name != "ansible.cfg"}
     assert wanted
     assert wanted - names == set()
 
 
 @pytest.mark.parametrize("inventory", ["single_host", "multi_host"])
-def test_a_plan_is_made_without_the_checkout(installed: Ansible, tmp_path: Path, inventory: str) -> None:
+def test_a_plan_is_made_without_the_checkout(installed: Callable[..., str], tmp_path: Path, inventory: str) -> None:
     shutil.copytree(CHECKOUT / "inventory" / inventory, tmp_path / "inventory")
     shown = installed("ansible-playbook", "--inventory", str(tmp_path / "inventory"), "plumbline.sglang.plan_pd")
     assert "prefill-" in shown
@@ -63,7 +63,7 @@ def test_a_plan_is_made_without_the_checkout(installed: Ansible, tmp_path: Path,
     assert "router-" in shown
 
 
-def test_the_documentation_of_a_module_is_found(installed: Ansible) -> None:
+def test_the_documentation_of_a_module_is_found(installed: Callable[..., str]) -> None:
     shown = installed("ansible-doc", "--type", "module", "plumbline.sglang.plan")
     assert "plumbline.sglang.plan" in shown
     assert "RETURN VALUES" in shown

@@ -19,13 +19,14 @@ import subprocess
 from pathlib import Path
 
 from runner import interpreters, places, venvs
+from runner.checkout import files
 from runner.cores import CORES
 from runner.errors import RunnerError
 
 # The links that make the checkout importable are no content, and ansible-test refuses links to directories. The lab, the
 # runner and the scenarios are programs of their own: ruff, mypy and shellcheck read them.
 _LEFT_OUT = (".", "playbooks/.collections", "playbooks/ansible.cfg", "ansible.cfg", "molecule/", "requirements/")
-_TESTS_KEPT = ("tests/unit/", "tests/integration/", "tests/sanity/", "tests/config.yml")
+_TESTS_KEPT = ("tests/unit/", "tests/lab/requirements/", "tests/integration/", "tests/config.yml")
 
 # Names under which the supported versions of ansible-test look for pip's bootstrap script.
 _BOOTSTRAP_NAMES = ("get_pip_24_2.py", "get_pip_25_2.py")
@@ -67,14 +68,8 @@ def _unit_environments(core: str) -> list[str]:
 
 
 def content_files(checkout: Path) -> list[str]:
-    """Return the files of the working tree that ansible-test is shown: tracked or not ignored, relative to the checkout."""
-    listing = ["git", "-C", str(checkout), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    try:
-        answer = subprocess.run(listing, capture_output=True, check=True, text=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise RunnerError(f"git cannot list the files of {checkout} ({error}); ansible-test is run on a git checkout.") from error
-    names = sorted(set(filter(None, answer.split("\0"))))
-    return [name for name in names if _is_content(name) and os.path.lexists(checkout / name)]
+    """Return the files of the working tree that ansible-test is shown, relative to the checkout."""
+    return [name for name in files(checkout) if _is_content(name)]
 
 
 def _is_content(name: str) -> bool:
@@ -101,11 +96,11 @@ def _synchronise(target: Path) -> None:
 def _files_below(root: Path) -> list[str]:
     """Return the files below a directory, relative to it, without the results of earlier runs."""
     found: list[str] = []
-    for directory, subdirectories, files in os.walk(root):
+    for directory, subdirectories, names in os.walk(root):
         relative = os.path.relpath(directory, root)
         if relative == "tests" and "output" in subdirectories:
             subdirectories.remove("output")
-        found += [os.path.normpath(os.path.join(relative, name)) for name in files]
+        found += [os.path.normpath(os.path.join(relative, name)) for name in names]
     return found
 
 

@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Check that every role says the same in its argument specs, its defaults and its tasks.
+"""Check that every role says the same in its argument specs, its defaults and its tasks, and its callers too.
 
 Ansible validates what a caller passes against C(meta/argument_specs.yml), but it neither notices a default that differs
 from the documented one, nor an argument that a caller misspells, nor a variable that no spec declares. This does.
@@ -44,7 +44,6 @@ ANSIBLE_NAMES = {
     "playbook_dir",
     "q",
     "query",
-    "range",
     "role_name",
     "role_path",
     "undef",
@@ -116,7 +115,18 @@ def check(checkout: Path) -> list[str]:
             findings += check_calls(role.source(path), tasks, roles)
     for path in sorted((checkout / "playbooks").glob("*.yml")):
         findings += check_calls(str(path.relative_to(checkout)), load(path), roles)
+    findings += check_action_group(checkout)
     return sorted(findings)
+
+
+def check_action_group(checkout: Path) -> Iterator[str]:
+    """Yield a finding for each module that module_defaults cannot reach through the group C(all), and for names without a module."""
+    listed = set(load(checkout / "meta/runtime.yml").get("action_groups", {}).get("all", ()))
+    modules = {path.stem for path in (checkout / "plugins/modules").glob("*.py")}
+    for name in modules - listed:
+        yield f"meta/runtime.yml: {name}: a module that the action group 'all' does not list; add it"
+    for name in listed - modules:
+        yield f"meta/runtime.yml: {name}: listed in the action group 'all', but there is no such module; remove it"
 
 
 def check_files(role: Role) -> Iterator[str]:
@@ -209,10 +219,10 @@ def names_in(node: object, key: object = None) -> Iterator[str]:
 
 
 def template_names(text: str) -> set[str]:
-    """Return the names that a template reads and does not set itself."""
+    """Return the names that a template reads, less those that it sets itself and Jinja's own functions."""
     names = list(_ENVIRONMENT.parse(text).find_all(jinja2.nodes.Name))
     read = {name.name for name in names if name.ctx == "load"}
-    return read - {name.name for name in names if name.ctx != "load"}
+    return read - {name.name for name in names if name.ctx != "load"} - _ENVIRONMENT.globals.keys()
 
 
 def check_calls(where: str, node: object, roles: dict[str, Role]) -> Iterator[str]:

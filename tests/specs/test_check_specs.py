@@ -66,6 +66,8 @@ def checkout(tmp_path: Path) -> Path:
         "roles/hello/tasks/main.yml": TASKS,
         "roles/hello/templates/said.j2": TEMPLATE,
         "playbooks/greet.yml": PLAYBOOK,
+        "meta/runtime.yml": "action_groups: {all: [greet]}",
+        "plugins/modules/greet.py": "",
     }
     for name, text in contents.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -92,6 +94,8 @@ def test_a_role_that_agrees_has_no_finding(checkout: Path) -> None:
         ("roles/hello/templates/said.j2", "hello_said", "hello_sad", "roles/hello/templates/said.j2: hello_sad: used and declared nowhere"),
         ("playbooks/greet.yml", "hello_to: you", "hello_two: you", "playbooks/greet.yml: hello_two: passed to the role hello, which"),
         ("playbooks/greet.yml", "hello_to: you", "hello_two: you", "playbooks/greet.yml: hello_to: required by the role hello"),
+        ("meta/runtime.yml", "greet", "welcome", "meta/runtime.yml: greet: a module that the action group 'all' does not list"),
+        ("meta/runtime.yml", "greet", "welcome", "meta/runtime.yml: welcome: listed in the action group 'all', but there is no"),
         ("playbooks/greet.yml", "sglang.hello", "sglang.hullo", "playbooks/greet.yml: plumbline.sglang.hullo: no such role"),
     ],
 )
