@@ -25,7 +25,7 @@ types: ## mypy
 
 specs: ## Roles: argument specs, defaults and tasks agree
 	tests/venv ansible-2.19 python tests/specs/check_specs.py
-	tests/venv ansible-2.19 python -m pytest tests/specs tests/runner
+	tests/venv ansible-2.19 python -m pytest tests/specs tests/runner tests/lab/tests
 
 archive: ## The built archive installs and plans; the checkout runs as it lies
 	tests/venv --cores python -m pytest tests/archive

@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+
 from ansible_collections.plumbline.sglang.plugins.module_utils import report
 
 display = Display()
@@ -36,7 +37,7 @@ class ActionModule(ActionBase):
         entries = [entry for entry in plan["instances"] if not options["roles"] or entry["role"] in options["roles"]]
         verdicts, canaries = [], []
         for host in plan["hosts"]:
-            known = hostvars[host] if host in hostvars else {}
+            known = hostvars.get(host, {})
             for name in options["verdicts"]:
                 verdicts += [{**item, "host": host} for item in known.get(name, {}).get("instances", [])]
             if options["canaries"] in known:

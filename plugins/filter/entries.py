@@ -42,7 +42,8 @@ _value:
   elements: dict
 """
 
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def entries(plan: Mapping[str, Any], host: str, roles: Sequence[str] | None = None) -> list[dict[str, Any]]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 import posixpath
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 DIGEST_VARIABLE = "PLUMBLINE_RENDER"
 

@@ -9,7 +9,8 @@ that the running main process carries in its environment.
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from .host.systemd import UnitState
 from .render import DIGEST_VARIABLE

@@ -16,7 +16,7 @@ description:
   - An installed release is compared with its manifest. What was deleted or altered is put back, by reinstalling
     exactly the packages that own it; processes that run from the release keep what they have open.
   - Byte code is compiled once, then every file belongs to root and can be read, not written, by others.
-  - The task shows its progress while it works and outlives a lost connection, unless O(progress_file) is all you want.
+  - The task shows its progress while it works, and the work outlives a lost connection.
 options:
   release:
     description: The release, as the plan describes it.

@@ -48,7 +48,7 @@ def test_the_service_runs_unprivileged_and_owns_only_its_cache(hosts: Hosts, ent
     assert owned == ""
 
 
-@pytest.mark.parametrize("role", ("prefill", "decode"))
+@pytest.mark.parametrize("role", ["prefill", "decode"])
 def test_the_unit_is_hardened(hosts: Hosts, entries: Entries, role: str) -> None:
     exposure = hosts[role].run(f"systemd-analyze security --no-pager {entries[role]['unit']}").stdout.splitlines()[-1]
     level = re.search(r"(\d+\.\d+)", exposure)

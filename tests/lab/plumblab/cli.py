@@ -64,6 +64,9 @@ def _status(settings: Settings, options: argparse.Namespace, _rest: list[str]) -
 
 def _shell(settings: Settings, options: argparse.Namespace, rest: list[str]) -> int:
     podman = Podman(settings, laboratory.running(settings))
+    names = [host.name for host in laboratory.recorded_layout(settings) or []]
+    if options.host not in names:
+        raise LabError(f"no host {options.host!r} in this lab", f"one of: {', '.join(names)}", "see `lab status`")
     terminal = ["--tty"] if sys.stdin.isatty() and sys.stdout.isatty() else []
     command = rest or ["bash", "--login"]
     return podman.interactive(["exec", "--interactive", *terminal, "--workdir", "/root", settings.container(options.host), *command])

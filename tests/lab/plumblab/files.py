@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .console import say
+from .console import Heartbeat, say
 
 _CHUNK = 1 << 20
 
@@ -91,7 +91,8 @@ def exclusive(path: Path, purpose: str) -> Iterator[None]:
         except BlockingIOError:
             stream.seek(0)
             say(f"waiting: {stream.read().strip() or 'another lab command'} is at work on {path.parent}")
-            fcntl.flock(stream, fcntl.LOCK_EX)
+            with Heartbeat("waiting for it to end"):
+                fcntl.flock(stream, fcntl.LOCK_EX)
         stream.seek(0)
         stream.truncate()
         stream.write(f"`lab {purpose}` (pid {os.getpid()})")

@@ -75,6 +75,7 @@ def spec(settings: Settings, host: Host) -> str:
 
 def ensure(settings: Settings, podman: Podman, wanted: Sequence[Host], recreate: bool) -> list[str]:
     """Have the wanted hosts running and no others; return the names of those that are new."""
+    (settings.run / "conmon").mkdir(parents=True, exist_ok=True)
     there = seen(settings, podman)
     names = {host.name for host in wanted}
     for name in sorted(set(there) - names):
@@ -86,20 +87,20 @@ def ensure(settings: Settings, podman: Podman, wanted: Sequence[Host], recreate:
 def _start(settings: Settings, podman: Podman, host: Host, found: Seen | None, recreate: bool) -> bool:
     """Start one host where it does not run; return whether it was made anew."""
     current = spec(settings, host)
+    if found and found.spec != current and not recreate:
+        say(f"{host.name} was made from another recipe, and is kept; `lab up --recreate` replaces it")
     if found and found.state == "running" and not recreate:
-        if found.spec != current:
-            say(f"{host.name} runs, but was made from another recipe; `lab up --recreate` replaces it")
         return False
-    if found and found.state in ("exited", "configured", "stopped") and found.spec == current and not recreate:
+    if found and found.state in ("exited", "configured", "stopped") and not recreate:
         say(f"starting {host.name} again (it was {found.state}), with its disk as it was")
-        if podman.attempt("start", settings.container(host.name)).returncode == 0:
+        result = podman.attempt("start", settings.container(host.name))
+        if result.returncode == 0:
             return False
-        say(f"{host.name} did not start again; making it anew")
+        say(f"{host.name} did not start again, so it is made anew: {result.stderr.strip()}")
     if found:
         remove(settings, podman, host.name)
     images.ensure(settings, podman, (host.suite, host.flavour))
     say(f"starting {host.name} ({host.suite}, {host.flavour}) at {settings.address(host.number)}")
-    (settings.run / "conmon").mkdir(parents=True, exist_ok=True)
     podman.capture("run", "--detach", f"--label={_SPEC_LABEL}={current}", *run_arguments(settings, host))
     return True
 

@@ -100,6 +100,7 @@ def ensure(settings: Settings, podman: Podman, kind: Kind) -> str:
         build(settings, kind)
     with Heartbeat(f"unpacking {tar.name}"):
         podman.capture("import", "--quiet", str(tar), name, timeout=600)
+    _drop_older(settings, podman, kind)
     return name
 
 
@@ -130,6 +131,18 @@ def build(settings: Settings, kind: Kind) -> Path:
         tidy(settings)
     say(f"built {tar.name} ({size(tar.stat().st_size)}) in {seconds:.0f} s")
     return tar
+
+
+def _drop_older(settings: Settings, podman: Podman, kind: Kind) -> None:
+    """Remove what earlier recipes of this kind left, except an image that a host still runs from."""
+    suite, flavour = kind
+    for tar in settings.images.glob(f"{suite}-{flavour}-*.tar"):
+        if tar != tar_path(settings, *kind):
+            tar.unlink()
+    names = {name for image in podman.listing("images") for name in image.get("Names") or []} - {reference(*kind)}
+    for name in sorted(names):
+        if name.startswith(f"{_REPOSITORY}:{suite}-{flavour}-"):
+            podman.attempt("image", "rm", name)
 
 
 def tidy(settings: Settings) -> None:

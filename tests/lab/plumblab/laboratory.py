@@ -58,25 +58,34 @@ def open_podman(settings: Settings) -> Podman:
 
 def down(settings: Settings, cache: bool) -> None:
     """Remove hosts, network, rules, processes and mounts; the caches too where asked."""
-    tools.ensure()
-    with exclusive(settings.lock, "down"):
-        podman = open_podman(settings)
-        names = sorted(hosts.seen(settings, podman))
-        for name in names:
-            say(f"removing {name}")
-            hosts.remove(settings, podman, name)
-        podman.attempt("network", "rm", "--force", settings.network)
-        holder = namespace.current(settings)
-        if holder:
-            _sweep(settings, holder)
-        network.remove(settings)
-        namespace.end(settings)
-        images.tidy(settings)
-        remove_tree(settings.run)
+    if settings.run.exists():
+        tools.ensure()
+        with exclusive(settings.lock, "down"):
+            names = _take_down(settings)
         say(f"down: {len(names)} hosts removed" + ("" if cache else f"; the caches stay in {settings.home}"))
-        if cache:
-            say(f"removing {settings.home}")
-            remove_tree(settings.home)
+    else:
+        say(f"no lab is up in {settings.home}")
+    if cache:
+        say(f"removing {settings.home}")
+        remove_tree(settings.home)
+
+
+def _take_down(settings: Settings) -> list[str]:
+    """Remove all that runs; return the names of the hosts there were."""
+    podman = open_podman(settings)
+    names = sorted(hosts.seen(settings, podman))
+    for name in names:
+        say(f"removing {name}")
+        hosts.remove(settings, podman, name)
+    podman.attempt("network", "rm", "--force", settings.network)
+    holder = namespace.current(settings)
+    if holder:
+        _sweep(settings, holder)
+    network.remove(settings)
+    namespace.end(settings)
+    images.tidy(settings)
+    remove_tree(settings.run)
+    return names
 
 
 def status(settings: Settings) -> list[dict[str, Any]]:

@@ -133,7 +133,7 @@ class Weights:
 
 def ensure(settings: Settings, names: Sequence[str]) -> list[Path]:
     """Have the named models, complete; return their directories."""
-    with exclusive(settings.home / "models.lock", "models"):
+    with exclusive(settings.cache / "models.lock", "models"):
         return [_ensure(settings, MODELS[name]) for name in names]
 
 

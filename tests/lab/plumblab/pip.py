@@ -35,7 +35,7 @@ def find(settings: Settings) -> list[str]:
     own = [sys.executable, "-m", "pip"]
     if _version(own) >= _MINIMUM:
         return own
-    made = settings.home / "tools" / "bin" / "python"
+    made = settings.cache / "tools" / "bin" / "python"
     if _version([str(made), "-m", "pip"]) < _MINIMUM:
         _make_environment(made.parent.parent)
     return [str(made), "-m", "pip"]

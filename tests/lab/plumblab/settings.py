@@ -32,6 +32,12 @@ class Settings:
     subnet: ipaddress.IPv4Network
     nat: bool
     ca_bundle: Path | None
+    shared: Path | None = None
+
+    @property
+    def cache(self) -> Path:
+        """Where images, wheels and models lie: this home, or that of another lab whose caches are used as well."""
+        return self.shared or self.home
 
     @property
     def ident(self) -> str:
@@ -41,7 +47,7 @@ class Settings:
     @property
     def images(self) -> Path:
         """Root file systems as tar files."""
-        return self.home / "images"
+        return self.cache / "images"
 
     @property
     def storage(self) -> Path:
@@ -51,12 +57,12 @@ class Settings:
     @property
     def wheelhouse(self) -> Path:
         """The engine's wheels, one directory per Python tag."""
-        return self.home / "wheelhouse"
+        return self.cache / "wheelhouse"
 
     @property
     def models(self) -> Path:
         """Complete model directories."""
-        return self.home / "models"
+        return self.cache / "models"
 
     @property
     def ssh(self) -> Path:
@@ -130,6 +136,7 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
         subnet=_subnet(environ.get("PLUMBLINE_LAB_SUBNET") or DEFAULT_SUBNET),
         nat=environ.get("PLUMBLINE_LAB_NAT", "1") != "0",
         ca_bundle=_ca_bundle(environ),
+        shared=Path(environ["PLUMBLINE_LAB_CACHE"]).expanduser().resolve() if environ.get("PLUMBLINE_LAB_CACHE") else None,
     )
 
 

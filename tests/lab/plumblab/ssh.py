@@ -102,7 +102,7 @@ def _write_client_files(settings: Settings) -> None:
     IdentitiesOnly yes
     UserKnownHostsFile "{settings.ssh / "known_hosts"}"
     StrictHostKeyChecking yes
-    ConnectTimeout 5
+    ConnectTimeout 30
     LogLevel ERROR
 """
     write_text(settings.ssh / "known_hosts", "".join(known))

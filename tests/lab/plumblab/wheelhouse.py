@@ -105,7 +105,7 @@ def ensure(settings: Settings, tag: str = DEFAULT_TAG, verify: bool = False) -> 
     pip.target(tag)
     directory = settings.wheelhouse / tag
     directory.mkdir(parents=True, exist_ok=True)
-    with exclusive(settings.home / f"wheelhouse-{tag}.lock", "wheelhouse"):
+    with exclusive(settings.cache / f"wheelhouse-{tag}.lock", "wheelhouse"):
         house = Wheelhouse(directory, tag)
         if verify:
             _drop_damaged(house)
