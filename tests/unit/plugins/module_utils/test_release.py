@@ -144,7 +144,6 @@ def test_an_unfinished_build_is_built_anew(built: dict[str, Any], monkeypatch: p
     assert (result["state"], result["reason"]) == ("built", "an unfinished build lies there")
     assert not leftover.exists()
     assert list(site(built).glob("alpha/__pycache__/*.pyc"))
-    far.rmdir()
 
 
 def test_a_release_that_does_not_import_does_not_exist(place: Path) -> None:
