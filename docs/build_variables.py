@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, plumbline.sglang contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write docs/variables.md from the schema of user variables. Run it after a change of plugins/module_utils/schema.py."""
+"""Write docs/variables.md from the schema of user variables. Run it after a change of plugins/module_utils/planning/schema.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def markdown() -> str:
     package = types.ModuleType("plumbline_module_utils")
     package.__path__ = [str(ROOT / "plugins" / "module_utils")]
     sys.modules[package.__name__] = package
-    return importlib.import_module(".schema_docs", package.__name__).to_markdown()
+    return importlib.import_module(".planning.schema_docs", package.__name__).to_markdown()
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ from ansible.errors import AnsibleActionFail
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem
 from ansible_collections.plumbline.sglang.plugins.module_utils.progress import human_bytes
-from ansible_collections.plumbline.sglang.plugins.module_utils.release_manifest import digest_of
-from ansible_collections.plumbline.sglang.plugins.module_utils.snapshot import examine
-from ansible_collections.plumbline.sglang.plugins.module_utils.snapshot_manifest import is_small
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases.manifest import digest_of
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots.manifest import is_small
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots.snapshot import examine
 from ansible_collections.plumbline.sglang.plugins.plugin_utils.sending import send
 from ansible_collections.plumbline.sglang.plugins.plugin_utils.streaming import StreamingAction
 

@@ -15,13 +15,13 @@ from ansible.module_utils.common.text.converters import to_text
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.plumbline.sglang.plugins.module_utils import plan_table
-from ansible_collections.plumbline.sglang.plugins.module_utils.findings import ERROR
-from ansible_collections.plumbline.sglang.plugins.module_utils.findings import to_text as finding_text
-from ansible_collections.plumbline.sglang.plugins.module_utils.instances import HostInput
-from ansible_collections.plumbline.sglang.plugins.module_utils.plan import build_plan, seal
-from ansible_collections.plumbline.sglang.plugins.module_utils.render import render
-from ansible_collections.plumbline.sglang.plugins.module_utils.schema import BY_NAME, LOCK_VARIABLES, PREFIX
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning import table as plan_table
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.findings import ERROR
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.findings import to_text as finding_text
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.instances import HostInput
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.plan import build_plan, seal
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.render import render
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.schema import BY_NAME, LOCK_VARIABLES, PREFIX
 
 display = Display()
 

@@ -95,7 +95,7 @@ instances:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import procfs, systemd
-from ..module_utils.running import judge
+from ..module_utils.readiness.running import judge
 
 
 def main() -> None:

@@ -162,8 +162,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem
 from ansible_collections.plumbline.sglang.plugins.module_utils.progress import Progress
-from ansible_collections.plumbline.sglang.plugins.module_utils.snapshot_manifest import Source
-from ansible_collections.plumbline.sglang.plugins.module_utils.snapshot_store import Store
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots.manifest import Source
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots.store import Store
 
 SOURCE = {
     "path": {"type": "str", "required": True},

@@ -146,9 +146,9 @@ from dataclasses import asdict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.canary import CanaryError, Options, refuse, send
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.local import LocalHost
-from ansible_collections.plumbline.sglang.plugins.module_utils.instance_entry import problems as holes
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.canary import CanaryError, Options, refuse, send
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.instance_entry import problems as holes
 
 
 def main() -> None:

@@ -106,8 +106,8 @@ report:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.preflight import CHECKS, run
-from ansible_collections.plumbline.sglang.plugins.module_utils.preflight_types import PROBLEM, Context
+from ansible_collections.plumbline.sglang.plugins.module_utils.preflight.preflight import CHECKS, run
+from ansible_collections.plumbline.sglang.plugins.module_utils.preflight.types import PROBLEM, Context
 
 
 def main() -> None:

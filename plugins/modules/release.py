@@ -171,7 +171,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem
 from ansible_collections.plumbline.sglang.plugins.module_utils.progress import Progress
-from ansible_collections.plumbline.sglang.plugins.module_utils.release import Releases
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases.release import Releases
 
 RELEASE = {
     "id": {"type": "str", "required": True},

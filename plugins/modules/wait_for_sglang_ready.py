@@ -240,18 +240,11 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.local import LocalHost
-from ansible_collections.plumbline.sglang.plugins.module_utils.instance_entry import from_parameters, problems
-from ansible_collections.plumbline.sglang.plugins.module_utils.observer import Observer
 from ansible_collections.plumbline.sglang.plugins.module_utils.progress import Progress
-from ansible_collections.plumbline.sglang.plugins.module_utils.verdict import NOT_READY, READY, worst
-from ansible_collections.plumbline.sglang.plugins.module_utils.waiter import (
-    Outcome,
-    Reporter,
-    Settings,
-    Watch,
-    result,
-    wait_all,
-)
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.instance_entry import from_parameters, problems
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.observer import Observer
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.verdict import NOT_READY, READY, worst
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.waiter import Outcome, Reporter, Settings, Watch, result, wait_all
 
 _ONE_LOOK = 0.0
 

@@ -20,12 +20,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.progress import (
-    MARK,
-    parse_line,
-    parse_start_time,
-    redact,
-)
+from ansible_collections.plumbline.sglang.plugins.module_utils.progress import MARK, parse_line, parse_start_time, redact
 
 display = Display()
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.instances import HostInput
-from ansible_collections.plumbline.sglang.plugins.module_utils.plan import build_plan
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.instances import HostInput
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.plan import build_plan
 
 KEY = "k3y-that-no-plan-may-hold"
 LOCKS = {

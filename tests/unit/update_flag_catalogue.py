@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, plumbline.sglang contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write plugins/module_utils/flag_catalogue.py from unpacked wheels.
+"""Write plugins/module_utils/planning/flag_catalogue.py from unpacked wheels.
 
     python3 tests/unit/update_flag_catalogue.py PACKAGE=VERSION=DIRECTORY...
 
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> None:
     package = types.ModuleType("plumbline_module_utils")
     package.__path__ = [str(ROOT / "plugins" / "module_utils")]
     sys.modules[package.__name__] = package
-    reader = importlib.import_module(".flag_source", package.__name__)
+    reader = importlib.import_module(".planning.flag_source", package.__name__)
     parts = [HEAD]
     for argument in arguments:
         name, version, directory = argument.split("=", 2)
@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> None:
             parts.append(f'        """\n{textwrap.indent(textwrap.fill(words, 140, break_long_words=False, break_on_hyphens=False), " " * 8)}\n        """,\n')
         parts.append("    ),\n")
     parts.append(TAIL)
-    (ROOT / "plugins" / "module_utils" / "flag_catalogue.py").write_text("".join(parts), encoding="utf-8")
+    (ROOT / "plugins" / "module_utils" / "planning" / "flag_catalogue.py").write_text("".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":

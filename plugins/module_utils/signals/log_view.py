@@ -12,20 +12,7 @@ from typing import Any
 
 from ..host.credentials import Redactor
 from ..host.journal import Record, lines_of
-from .log_patterns import (
-    ANSI,
-    FATAL,
-    FATAL_AT_START,
-    LOADING_BAR,
-    NOTE,
-    PREFIX,
-    READY,
-    STAGE,
-    WARMUP_FAILED,
-    WARMUP_PASSED,
-    Row,
-    rows_of,
-)
+from .log_patterns import ANSI, FATAL, FATAL_AT_START, LOADING_BAR, NOTE, PREFIX, READY, STAGE, WARMUP_FAILED, WARMUP_PASSED, Row, rows_of
 from .tracebacks import Tracebacks
 
 _LAST_LINES = 40

@@ -9,7 +9,7 @@ Alone it is fooled by a process that is alive but stuck.
 from __future__ import annotations
 
 from ..host.systemd import UnitState
-from ..render import DIGEST_VARIABLE
+from ..planning.render import DIGEST_VARIABLE
 from .base import FAILED, PASSED, PENDING, UNKNOWN, Context, Signal
 from .ownership import FOREIGN, NOBODY, OWN, owner
 

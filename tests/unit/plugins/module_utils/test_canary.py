@@ -10,7 +10,8 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.canary import (
+from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import TIMEOUT, HttpError, Response
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.canary import (
     CanaryError,
     Counters,
     Options,
@@ -20,7 +21,6 @@ from ansible_collections.plumbline.sglang.plugins.module_utils.canary import (
     refuse,
     send,
 )
-from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import TIMEOUT, HttpError, Response
 from ansible_collections.plumbline.sglang.tests.unit.witness import ADDRESS, Host, entry, exposition
 
 COMPLETIONS = f"http://{ADDRESS}:30001/v1/completions"

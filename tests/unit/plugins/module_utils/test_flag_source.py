@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.flag_catalogue import CATALOGUE
-from ansible_collections.plumbline.sglang.plugins.module_utils.flag_source import BARE, VALUE, read
-from ansible_collections.plumbline.sglang.plugins.module_utils.launch import ALIASES, default_args
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.flag_catalogue import CATALOGUE
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.flag_source import BARE, VALUE, read
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.launch import ALIASES, default_args
 
 # The forms in which sglang 0.5.23 declares its flags.
 FIELDS = """

@@ -20,11 +20,7 @@ import pytest
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host import http, journal, procfs, systemd
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.command import CommandError, Completed, run
-from ansible_collections.plumbline.sglang.plugins.module_utils.host.credentials import (
-    Credential,
-    CredentialError,
-    Redactor,
-)
+from ansible_collections.plumbline.sglang.plugins.module_utils.host.credentials import Credential, CredentialError, Redactor
 
 # --- systemd ----------------------------------------------------------------------------------------------------------
 

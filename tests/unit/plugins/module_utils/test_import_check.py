@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils import import_check
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases import import_check
 
 CHAIN = [
     ["ImportError", "Please install mooncake by following the instructions"],

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils import interpreters, locks, wheels
-from ansible_collections.plumbline.sglang.plugins.module_utils.interpreters import Interpreter
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning import locks
 from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases import interpreters, wheels
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases.interpreters import Interpreter
 
 PINS = wheels.pins(locks.parse("torch==2.13.0\nsix==1.16\n"))
 DIRECTORIES = ("/usr/local/bin", "/usr/bin")

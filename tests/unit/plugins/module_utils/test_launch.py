@@ -9,15 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.launch import (
-    Launch,
-    argv,
-    device,
-    environment,
-    merge_args,
-    parallel,
-    to_argv,
-)
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.launch import Launch, argv, device, environment, merge_args, parallel, to_argv
 from ansible_collections.plumbline.sglang.tests.unit.plan_inventory import flags
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.locks import parse, release
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.locks import parse, release
 
 LOCK = """
 # a comment

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.pip_output import explain, fetch_line
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases.pip_output import explain, fetch_line
 
 BAD_PIN = [
     "Looking in links: /srv/wheelhouse",

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.instances import HostInput
-from ansible_collections.plumbline.sglang.plugins.module_utils.plan import build_plan, seal
-from ansible_collections.plumbline.sglang.plugins.module_utils.render import render
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.instances import HostInput
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.plan import build_plan, seal
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.render import render
 from ansible_collections.plumbline.sglang.tests.unit.plan_inventory import GPUS, KEY, LOCKS, REMOVED, entry, flags, inventory, plan
 
 

@@ -312,8 +312,8 @@ def test_an_inventory_without_hosts_is_an_error_and_no_crash() -> None:
 
 
 def test_a_failed_template_names_variable_and_host() -> None:
-    from ansible_collections.plumbline.sglang.plugins.module_utils.instances import HostInput
-    from ansible_collections.plumbline.sglang.plugins.module_utils.plan import build_plan
+    from ansible_collections.plumbline.sglang.plugins.module_utils.planning.instances import HostInput
+    from ansible_collections.plumbline.sglang.plugins.module_utils.planning.plan import build_plan
 
     hosts = {"p1": HostInput(name="p1", groups=("sglang_prefill",), errors={"sglang_args": "'x' is undefined"}, ansible_host="10.0.0.1")}
     (finding,) = found(build_plan(hosts, {}), "template")

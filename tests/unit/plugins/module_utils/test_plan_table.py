@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.plan_table import gpu_ranges, to_text
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.table import gpu_ranges, to_text
 from ansible_collections.plumbline.sglang.tests.unit.plan_inventory import plan
 
 

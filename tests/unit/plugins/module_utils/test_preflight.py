@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils import preflight
 from ansible_collections.plumbline.sglang.plugins.module_utils.accounts import Account
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.command import CommandError, Completed
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.gpu_list import Gpu
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.libraries import OsRelease
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.procfs import Listener
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.sysfs import NumaNode
-from ansible_collections.plumbline.sglang.plugins.module_utils.interpreters import Interpreter
-from ansible_collections.plumbline.sglang.plugins.module_utils.preflight_types import CLEAN, INCONCLUSIVE, PROBLEM, UNCHECKED, Context, Reader
+from ansible_collections.plumbline.sglang.plugins.module_utils.preflight import preflight
+from ansible_collections.plumbline.sglang.plugins.module_utils.preflight.types import CLEAN, INCONCLUSIVE, PROBLEM, UNCHECKED, Context, Reader
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases.interpreters import Interpreter
 
 GIB = 1 << 30
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils import locks, release_manifest
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning import locks
 from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem
 from ansible_collections.plumbline.sglang.plugins.module_utils.progress import Progress
-from ansible_collections.plumbline.sglang.plugins.module_utils.release import Releases
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases import manifest as release_manifest
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases.release import Releases
 from ansible_collections.plumbline.sglang.tests.unit import artifacts
 
 LOCK = "alpha==1.0\nbeta==2.1\n"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils import release_manifest as manifests
-from ansible_collections.plumbline.sglang.plugins.module_utils import release_mend
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases import manifest as manifests
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases import mend as release_mend
 
 SITE = "lib/python3.11/site-packages"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.systemd import UnitState
-from ansible_collections.plumbline.sglang.plugins.module_utils.running import judge
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.running import judge
 
 DIGEST, OTHER = "a" * 64, "b" * 64
 

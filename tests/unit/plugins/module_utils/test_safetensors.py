@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils import safetensors
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots import safetensors
 from ansible_collections.plumbline.sglang.tests.unit import artifacts
 
 

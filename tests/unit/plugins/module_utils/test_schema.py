@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.findings import Findings
-from ansible_collections.plumbline.sglang.plugins.module_utils.schema import BY_NAME, INSTANCE_OPTIONS, SECRETS, VARIABLES, Option
-from ansible_collections.plumbline.sglang.plugins.module_utils.schema_check import Checker, nearest
-from ansible_collections.plumbline.sglang.plugins.module_utils.schema_docs import to_markdown
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.findings import Findings
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.schema import BY_NAME, INSTANCE_OPTIONS, SECRETS, VARIABLES, Option
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.schema_check import Checker, nearest
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.schema_docs import to_markdown
 
 
 def check(name: str, value: object) -> tuple[object, list[dict[str, object]]]:

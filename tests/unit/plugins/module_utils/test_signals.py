@@ -12,14 +12,7 @@ import pytest
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.credentials import Redactor
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import TIMEOUT, HttpError, Response
-from ansible_collections.plumbline.sglang.plugins.module_utils.signals import (
-    bootstrap,
-    http,
-    identity,
-    log,
-    process,
-    router,
-)
+from ansible_collections.plumbline.sglang.plugins.module_utils.signals import bootstrap, http, identity, log, process, router
 from ansible_collections.plumbline.sglang.plugins.module_utils.signals.base import Context, Signal
 from ansible_collections.plumbline.sglang.plugins.module_utils.signals.log_view import LogView
 from ansible_collections.plumbline.sglang.tests.unit.witness import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.snapshot import examine
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots.snapshot import examine
 from ansible_collections.plumbline.sglang.tests.unit import artifacts
 
 FIRST, SECOND, INDEX = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json"

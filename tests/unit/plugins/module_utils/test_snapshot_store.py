@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils import snapshot_manifest, snapshot_store
 from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem
 from ansible_collections.plumbline.sglang.plugins.module_utils.progress import Progress
-from ansible_collections.plumbline.sglang.plugins.module_utils.release_manifest import digest_of
-from ansible_collections.plumbline.sglang.plugins.module_utils.snapshot import listing
-from ansible_collections.plumbline.sglang.plugins.module_utils.snapshot_manifest import Source
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases.manifest import digest_of
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots import manifest as snapshot_manifest
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots import store as snapshot_store
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots.manifest import Source
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots.snapshot import listing
 from ansible_collections.plumbline.sglang.tests.unit import artifacts
 
 FIRST, SECOND = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"

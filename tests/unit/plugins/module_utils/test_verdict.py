@@ -9,8 +9,7 @@ from itertools import product
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.signals.base import Signal
-from ansible_collections.plumbline.sglang.plugins.module_utils.verdict import (
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.verdict import (
     DISAGREEMENT_SECONDS,
     FAILED,
     INCONCLUSIVE,
@@ -20,6 +19,7 @@ from ansible_collections.plumbline.sglang.plugins.module_utils.verdict import (
     decide,
     worst,
 )
+from ansible_collections.plumbline.sglang.plugins.module_utils.signals.base import Signal
 
 STATES = ("passed", "pending", "failed", "unknown")
 

@@ -11,8 +11,8 @@ from typing import Any
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import TIMEOUT, HttpError, Response
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.journal import JournalError
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.systemd import SystemdError
-from ansible_collections.plumbline.sglang.plugins.module_utils.observer import Observer
-from ansible_collections.plumbline.sglang.plugins.module_utils.waiter import (
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.observer import Observer
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.waiter import (
     Outcome,
     Reporter,
     Settings,

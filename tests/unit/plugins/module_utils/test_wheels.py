@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils import locks, wheels
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning import locks
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases import wheels
 
 PY311 = (3, 11, 2)
 

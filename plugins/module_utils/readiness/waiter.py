@@ -16,10 +16,10 @@ from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, replace
 from typing import Any, Callable
 
-from .host.local import LocalHost
+from ..host.local import LocalHost
+from ..signals.base import PASSED, PENDING, UNKNOWN
+from ..signals.log_patterns import READY as READY_LINE
 from .observer import Look, Observer
-from .signals.base import PASSED, PENDING, UNKNOWN
-from .signals.log_patterns import READY as READY_LINE
 from .verdict import FAILED, INCONCLUSIVE, NOT_READY, READY, REQUIRED, Verdict
 
 

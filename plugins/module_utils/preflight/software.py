@@ -9,13 +9,15 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from . import import_check, locks, release_manifest, wheels
-from .host.libraries import TRANSFER_LIBRARIES, package_of, venv_package
-from .interpreters import choose
-from .preflight_types import CLEAN, INCONCLUSIVE, PROBLEM, UNCHECKED, Check, Context, Found
-from .problem import Problem, listed
-from .progress import human_bytes
-from .release import wheel_content
+from ..host.libraries import TRANSFER_LIBRARIES, package_of, venv_package
+from ..planning import locks
+from ..problem import Problem, listed
+from ..progress import human_bytes
+from ..releases import import_check, wheels
+from ..releases import manifest as release_manifest
+from ..releases.interpreters import choose
+from ..releases.release import wheel_content
+from .types import CLEAN, INCONCLUSIVE, PROBLEM, UNCHECKED, Check, Context, Found
 
 #: An engine with its CUDA libraries, where no wheelhouse tells the size.
 ENGINE_BYTES = 12 << 30

@@ -16,9 +16,9 @@ import re
 from collections.abc import Sequence
 from typing import Callable, NamedTuple
 
-from .host.libraries import package_of
-from .long_command import run_long
-from .problem import Problem
+from ..host.libraries import package_of
+from ..long_command import run_long
+from ..problem import Problem
 
 #: Their import needs a GPU's driver or kernels: only that they are there is checked.
 PRESENCE_ONLY = ("sglang", "sgl_kernel")

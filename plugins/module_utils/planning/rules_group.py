@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from .findings import Findings, shown
 from .instances import Host, Instance, ip_address
-from .plan_rules_pair import check as check_pairs
+from .rules_pair import check as check_pairs
 from .schema import ROLES
 
 _KEYS = ("sglang_api_key", "sglang_admin_api_key")

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable, NamedTuple
 
-from .accounts import Account, account, unreadable
-from .host import gpu_list, libraries, procfs, sysfs, systemd
-from .host.command import Completed, run
-from .interpreters import Interpreter, probe
-from .space import free_bytes
+from ..accounts import Account, account, unreadable
+from ..host import gpu_list, libraries, procfs, sysfs, systemd
+from ..host.command import Completed, run
+from ..releases.interpreters import Interpreter, probe
+from ..space import free_bytes
 
 #: Seen, and it must be mended before anything can run.
 PROBLEM = "problem"

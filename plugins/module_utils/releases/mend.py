@@ -20,11 +20,11 @@ import stat
 from collections.abc import Sequence
 from typing import Callable, NamedTuple
 
-from . import release_manifest as manifests
-from .locks import canonical
-from .problem import Problem, listed
-from .release_build import Builder
-from .release_manifest import BYTE_CODE, ENVIRONMENT, Drift, Entry, Manifest
+from ..planning.locks import canonical
+from ..problem import Problem, listed
+from . import manifest as manifests
+from .build import Builder
+from .manifest import BYTE_CODE, ENVIRONMENT, Drift, Entry, Manifest
 
 
 class Repair(NamedTuple):

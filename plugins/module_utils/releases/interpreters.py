@@ -15,8 +15,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, Callable, NamedTuple
 
-from .host.command import CommandError, run
-from .problem import Problem, listed
+from ..host.command import CommandError, run
+from ..problem import Problem, listed
 from .wheels import Pin, missing
 
 AUTO = "auto"

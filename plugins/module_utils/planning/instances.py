@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import launch
+from .args import LayerCheck
 from .findings import Findings
 from .locks import Lock
-from .plan_args import LayerCheck
 from .schema import ENGINE_ROLES, INSTANCE_OPTIONS, ROLES, SECRETS
 from .schema_check import nearest
 

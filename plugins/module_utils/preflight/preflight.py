@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from . import preflight_machine, preflight_software
-from .preflight_types import CLEAN, INCONCLUSIVE, PROBLEM, UNCHECKED, Check, Context, Finding, Found
+from . import machine as preflight_machine
+from . import software as preflight_software
+from .types import CLEAN, INCONCLUSIVE, PROBLEM, UNCHECKED, Check, Context, Finding, Found
 
 BUCKETS = (PROBLEM, INCONCLUSIVE, UNCHECKED, CLEAN)
 _TITLES = {

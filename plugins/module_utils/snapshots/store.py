@@ -13,14 +13,14 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from . import snapshot_manifest as manifests
-from .accounts import account, unreadable
-from .problem import Problem, listed
-from .progress import Progress, human_bytes
-from .release_manifest import digest_of, digests, seal, sealed_mode, text_digest
+from ..accounts import account, unreadable
+from ..problem import Problem, listed
+from ..progress import Progress, human_bytes
+from ..releases.manifest import digest_of, digests, seal, sealed_mode, text_digest
+from ..space import need
+from . import manifest as manifests
+from .manifest import Record, Recorded, Source
 from .snapshot import File, Verdict, examine, listing
-from .snapshot_manifest import Record, Recorded, Source
-from .space import need
 
 
 class Store:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .host.systemd import UnitState
-from .render import DIGEST_VARIABLE
+from ..host.systemd import UnitState
+from ..planning.render import DIGEST_VARIABLE
 
 
 def judge(state: UnitState, environment: Mapping[str, str] | None, digest: str) -> dict[str, Any]:

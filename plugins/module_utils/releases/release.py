@@ -18,14 +18,16 @@ import zipfile
 from collections.abc import Sequence
 from typing import Any
 
-from . import import_check, locks, release_mend, wheels
-from . import release_manifest as manifests
-from .host.libraries import os_release
+from ..host.libraries import os_release
+from ..planning import locks
+from ..problem import Problem, listed
+from ..progress import Progress, human_bytes
+from ..space import need
+from . import import_check, wheels
+from . import manifest as manifests
+from . import mend as release_mend
+from .build import LOCK_NAME, Builder
 from .interpreters import Interpreter, choose, need_venv, probe, wheel_directories, wheel_names
-from .problem import Problem, listed
-from .progress import Progress, human_bytes
-from .release_build import LOCK_NAME, Builder
-from .space import need
 
 _BUILDING = ".building"
 #: What of a built release comes on top of the wheels' content: byte code, pip's own passing environment.

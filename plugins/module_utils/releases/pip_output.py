@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .problem import Problem
+from ..problem import Problem
 
 _DOWNLOAD = re.compile(r"^\s*Downloading (?:\S*/)?(?P<file>\S+\.(?:whl|tar\.gz|zip))(?:\.metadata)?(?:#\S*)? \((?P<size>[^)]+)\)")
 _INDEX = (

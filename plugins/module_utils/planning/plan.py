@@ -15,10 +15,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import locks as lock_files
-from . import plan_rules_group, plan_rules_host, plan_rules_release
+from . import rules_group as plan_rules_group
+from . import rules_host as plan_rules_host
+from . import rules_release as plan_rules_release
+from .entry import credentials, entry, order
 from .findings import Findings
 from .instances import Host, HostInput, Instance, Resolver
-from .plan_entry import credentials, entry, order
 from .schema import BY_NAME, LOCK_VARIABLES, ROLES, SCOPE_ALL
 from .schema_check import Checker
 

@@ -13,7 +13,7 @@ from .schema import SCOPE_ALL, SCOPE_GROUP, SCOPE_HOST, VARIABLES, Option
 
 _INTRO = """# Variables
 
-<!-- Made by docs/build_variables.py from plugins/module_utils/schema.py: change it there. -->
+<!-- Made by docs/build_variables.py from plugins/module_utils/planning/schema.py: change it there. -->
 
 Every variable a user may set. They belong in the inventory (`group_vars`, `host_vars`) or in `--extra-vars`; variables of plays, tasks
 and roles are not read. An unknown `sglang_*` name is an error, and so is an unknown key inside `sglang_groups` or an instance.

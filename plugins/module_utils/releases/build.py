@@ -16,14 +16,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from . import release_manifest as manifests
+from ..long_command import bytes_written, run_long
+from ..planning.locks import canonical
+from ..problem import Problem, indent, listed
+from ..progress import Progress, human_bytes
+from . import manifest as manifests
 from . import wheels
 from .interpreters import Interpreter, need_venv, wheel_directories
-from .locks import canonical
-from .long_command import bytes_written, run_long
 from .pip_output import explain, fetch_line
-from .problem import Problem, indent, listed
-from .progress import Progress, human_bytes
 
 LOCK_NAME = "requirements.lock"
 

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from .host.credentials import Redactor
-from .host.journal import Follower, JournalError, Record
-from .host.local import LocalHost
-from .host.procfs import ExitWatch
-from .host.systemd import SystemdError, UnitState
-from .signals import bootstrap, http, identity, log, process, router
-from .signals.base import FAILED, PASSED, PENDING, UNKNOWN, Context, Signal, is_follower
-from .signals.log_view import Hit, LogView
+from ..host.credentials import Redactor
+from ..host.journal import Follower, JournalError, Record
+from ..host.local import LocalHost
+from ..host.procfs import ExitWatch
+from ..host.systemd import SystemdError, UnitState
+from ..signals import bootstrap, http, identity, log, process, router
+from ..signals.base import FAILED, PASSED, PENDING, UNKNOWN, Context, Signal, is_follower
+from ..signals.log_view import Hit, LogView
 from .verdict import Verdict, decide
 
 

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .signals.base import FAILED as SIGNAL_FAILED
-from .signals.base import PASSED, PENDING, UNKNOWN, Signal
+from ..signals.base import FAILED as SIGNAL_FAILED
+from ..signals.base import PASSED, PENDING, UNKNOWN, Signal
 
 READY = "READY"
 NOT_READY = "NOT_READY"

@@ -19,10 +19,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .host.credentials import Credential, CredentialError, Redactor
-from .host.http import HttpError, Response
-from .host.local import LocalHost
-from .signals.base import argument
+from ..host.credentials import Credential, CredentialError, Redactor
+from ..host.http import HttpError, Response
+from ..host.local import LocalHost
+from ..signals.base import argument
 
 MIB = 1 << 20
 #: The router's own default (--cb-timeout-duration-secs).

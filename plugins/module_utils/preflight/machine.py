@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .host.command import CommandError
-from .host.gpu_list import GpuError
-from .host.systemd import SystemdError
-from .preflight_types import CLEAN, INCONCLUSIVE, PROBLEM, UNCHECKED, Check, Context, Found
-from .problem import listed
-from .progress import human_bytes
+from ..host.command import CommandError
+from ..host.gpu_list import GpuError
+from ..host.systemd import SystemdError
+from ..problem import listed
+from ..progress import human_bytes
+from .types import CLEAN, INCONCLUSIVE, PROBLEM, UNCHECKED, Check, Context, Found
 
 #: Debian 12 and RHEL 9 have 252, Ubuntu 22.04 has 249; NUMAPolicy= and CPUAffinity=numa are older.
 OLDEST_SYSTEMD = 249
