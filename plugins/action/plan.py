@@ -17,7 +17,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning import table as plan_table
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning.findings import ERROR
-from ansible_collections.plumbline.sglang.plugins.module_utils.planning.findings import to_text as finding_text
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.findings import concerned, to_text as finding_text
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning.instances import HostInput
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning.plan import build_plan, seal
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning.render import render
@@ -64,7 +64,7 @@ class ActionModule(ActionBase):
         if errors and options["fail_on"] == ERROR:
             text = "\n\n".join(finding_text(item) for item in errors)
             display.display(f"\n{text}\n", color="red", stderr=True)
-            where = sorted({place for item in errors for place in item["where"]})
+            where = concerned(errors, plan["hosts"])
             result.update(
                 failed=True,
                 msg=f"the inventory has {len(errors)} error(s), listed above; no host was touched. Concerned: {', '.join(where)}",

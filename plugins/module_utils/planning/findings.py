@@ -10,7 +10,7 @@ A finding is a plain dict, part of the plan:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 Finding = dict[str, Any]
@@ -53,6 +53,18 @@ def to_text(finding: Finding) -> str:
             f"    next:     {finding['next']}",
         ]
     )
+
+
+def concerned(findings: Iterable[Finding], hosts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The places that findings name, each once; a host with its instances, since they are what would run wrongly.
+
+    ``hosts`` is the plan's: ``{host: {"instances": [names], ...}}``.
+    """
+    named = []
+    for place in sorted({place for item in findings for place in item["where"]}):
+        instances = hosts.get(place, {}).get("instances") or []
+        named.append(f"{place} ({', '.join(instances)})" if instances else place)
+    return named
 
 
 def shown(value: Any, limit: int = 80) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.findings import concerned
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning.table import gpu_ranges, to_text
 from ansible_collections.plumbline.sglang.tests.unit.plan_inventory import plan
 
@@ -32,3 +33,12 @@ def test_findings_follow() -> None:
 @pytest.mark.parametrize(("gpus", "text"), [([], ""), ([3], "3"), ([2, 0, 1], "0-2"), ([0, 2, 3, 7], "0,2-3,7")])
 def test_gpu_ranges(gpus: list[int], text: str) -> None:
     assert gpu_ranges(gpus) == text
+
+
+def test_a_concerned_host_is_named_with_its_instances() -> None:
+    findings = [{"where": ["a", "main"]}, {"where": ["a", "b/decode-m-0"]}]
+    assert concerned(findings, {"a": {"instances": ["prefill-m-0", "router-m-0"]}, "b": {"instances": []}}) == [
+        "a (prefill-m-0, router-m-0)",
+        "b/decode-m-0",
+        "main",
+    ]
