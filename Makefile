@@ -39,7 +39,7 @@ sanity: ## ansible-test sanity
 molecule: ## Scenarios on real systemd hosts
 	tests/molecule.sh
 
-test-kill: ## Kill a deployment at random points; it must recover
+test-kill: ## Kill a deployment at eight points; the next run must converge and serve
 	tests/kill/run
 
 clean: ## Remove what the targets above left in the checkout and in the cache, environments included

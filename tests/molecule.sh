@@ -18,8 +18,7 @@ export PATH="$tools:$PATH"
 tests/lab/lab wheelhouse
 tests/lab/lab models tiny-llama
 if [ $# -eq 0 ]; then set -- test --all; fi
-status=0
-molecule "$@" || status=$?
-# A scenario that failed half-way must not leave hosts behind, unless somebody works on it by hand.
-if [ "$1" = test ]; then tests/lab/lab down; fi
-exit "$status"
+# A scenario that failed or was interrupted half-way must not leave hosts behind, unless somebody works on it by hand.
+if [ "$1" = test ]; then trap 'tests/lab/lab down' EXIT; fi
+export MOLECULE_GLOB="molecule/*/molecule.yml"
+molecule "$@"

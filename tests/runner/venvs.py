@@ -113,7 +113,7 @@ def _make(path: Path, python: interpreters.Interpreter, pins: Path) -> None:
     _create(path, python)
     pip = [str(path / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     # The pins are complete, so nothing is to be resolved; the check afterwards says so.
-    _run([*pip, "install", "--quiet", "--no-deps", "--requirement", str(pins)])
+    _run([*pip, "install", "--progress-bar", "off", "--no-deps", "--requirement", str(pins)])
     _run([*pip, "check"])
     (path / STAMP).touch()
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,11 +26,25 @@ def order(instance: Instance) -> tuple[int, str, str, str]:
     return (("prefill", "decode", "router").index(instance.role), instance.host, instance.group, instance.name)
 
 
+def fingerprint(secret: str, salt: str) -> str:
+    """12 hex digits that change with the secret, so that a new key is a new rendered set and the server that reads it restarts.
+
+    A slow hash (scrypt, 16 MiB), salted with the file's path: what is shown gives no cheap way to try keys.
+    """
+    return hashlib.scrypt(secret.encode(), salt=salt.encode(), n=2**14, r=8, p=1, dklen=6).hex()
+
+
 def credentials(instance: Instance, host: Host) -> list[dict[str, str]]:
-    """The keys that the instance reads from files; the name of the variable, never its value."""
+    """The keys that the instance reads from files; the name of the variable and a fingerprint, never the value."""
     directory = f"{host.variables['sglang_config_dir']}/credentials/{instance.group}"
     return [
-        {"name": name, "flag": f"--{name}", "path": f"{directory}/{name}", "variable": variable}
+        {
+            "name": name,
+            "flag": f"--{name}",
+            "path": f"{directory}/{name}",
+            "variable": variable,
+            "fingerprint": fingerprint(str(host.variables[variable]), f"{directory}/{name}"),
+        }
         for name, variable, roles in _CREDENTIALS
         if instance.role in roles and host.variables[variable]
     ]

@@ -99,6 +99,8 @@ def unit_text(entry: Mapping[str, Any], digest: str) -> str:
     lines = [
         "# Managed by plumbline.sglang: the next deploy undoes a change made here. Change the inventory instead.",
         f"# Rendered set {digest}",
+        # A new key in the same file is a new rendered set: the running server still holds the old one.
+        *(f"# Credential {item['name']}, fingerprint {item['fingerprint']}" for item in entry["credentials"]),
         "[Unit]",
         f"Description=SGLang {entry['role']} {entry['name']} of PD group {entry['group']}",
         "Wants=network-online.target",

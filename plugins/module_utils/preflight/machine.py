@@ -20,6 +20,16 @@ OLDEST_SYSTEMD = 249
 _ANY = ("0.0.0.0", "::")
 
 
+def root(context: Context) -> Iterator[Found]:
+    """Tasks run as root on the host; without it most of what matters can be neither seen nor written."""
+    expected = "tasks run as root on this host"
+    if context.read.user_id() == 0:
+        yield Found(CLEAN, "this runs as root", expected)
+    else:
+        step = "set ansible_become: true for this host, or log in as root"
+        yield Found(PROBLEM, f"this runs as user id {context.read.user_id()}", expected, step)
+
+
 def systemd(context: Context) -> Iterator[Found]:
     """systemd runs the host and is new enough for the units."""
     expected = f"systemd {OLDEST_SYSTEMD} or newer as PID 1"
@@ -187,6 +197,7 @@ def executable(context: Context) -> Iterator[Found]:
 
 
 CHECKS: Mapping[str, Check] = {
+    "root": root,
     "systemd": systemd,
     "address": address,
     "numa": numa,

@@ -45,6 +45,10 @@ class Reader:
     def command(self, argv: Sequence[str]) -> Completed:
         return run(argv)
 
+    def user_id(self) -> int:
+        """Effective user id that this code runs with."""
+        return os.geteuid()
+
     def init(self) -> str:
         """Name of the process that is PID 1."""
         return procfs.command_of(1)

@@ -8,7 +8,7 @@
 The engine and the routers take a key only as an argument, which every user of the host can read. Here it is read from a
 file (root:service group, 0640) and set on the parsed arguments, so that it is not in the recorded launch command either.
 The engine prints all its arguments when it starts (``server_args=`` in sglang/srt/entrypoints/engine.py): every log
-record of this process and of the children that it spawns is redacted before it is written.
+record and traceback of this process and of the children that it spawns is redacted before it is written.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import importlib
 import logging
 import os
 import sys
+import traceback
 
 
 def read_credentials(words: list[str]) -> tuple[str, dict[str, str], list[str]]:
@@ -32,18 +33,25 @@ def read_credentials(words: list[str]) -> tuple[str, dict[str, str], list[str]]:
     return own[0], keys, arguments
 
 
-def redact_logs(secrets: list[str]) -> None:
-    """Make every log record of this process show *** in the place of a key."""
+def redact(secrets: list[str]) -> None:
+    """Make every log record and every traceback of this process show *** in the place of a key."""
+    if not secrets:
+        return
+
+    def clean(text: str) -> str:
+        for secret in secrets:
+            text = text.replace(secret, "***")
+        return text
 
     class RedactedRecord(logging.LogRecord):
         def getMessage(self) -> str:
-            message = super().getMessage()
-            for secret in secrets:
-                message = message.replace(secret, "***")
-            return message
+            return clean(super().getMessage())
 
-    if secrets:
-        logging.setLogRecordFactory(RedactedRecord)
+    logging.setLogRecordFactory(RedactedRecord)
+    # Tracebacks are no part of a record's message: whoever formats one asks this method.
+    format_exception = logging.Formatter.formatException
+    logging.Formatter.formatException = lambda self, ei: clean(format_exception(self, ei))  # type: ignore[method-assign]
+    sys.excepthook = lambda *info: print(clean("".join(traceback.format_exception(*info))), end="", file=sys.stderr)
 
 
 def start(program: str, keys: dict[str, str], arguments: list[str]) -> None:
@@ -71,6 +79,6 @@ def start(program: str, keys: dict[str, str], arguments: list[str]) -> None:
 # Children are spawned: they import this file again as __mp_main__, with the same sys.argv, and log on their own.
 if __name__ in ("__main__", "__mp_main__"):
     PROGRAM, KEYS, ARGUMENTS = read_credentials(sys.argv[1:])
-    redact_logs(list(KEYS.values()))
+    redact(list(KEYS.values()))
 if __name__ == "__main__":
     start(PROGRAM, KEYS, ARGUMENTS)

@@ -29,6 +29,12 @@ def launch_router(parsed):
     logging.basicConfig(level="INFO", format="%(message)s")
     print("ran with", "the key" if parsed.api_key == "planted-key-8f3a" else parsed.api_key, parsed.argv)
     logging.getLogger("smg.anywhere").info("server_args=%s", {"api_key": parsed.api_key})
+    try:
+        raise ValueError("logged " + parsed.api_key)
+    except ValueError:
+        logging.getLogger("smg.anywhere").exception("it failed")
+    if "--crash" in parsed.argv:
+        raise ValueError("uncaught " + parsed.api_key)
 """
 
 
@@ -38,9 +44,10 @@ def launch() -> Iterator[Any]:
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    factory = logging.getLogRecordFactory()
+    before = logging.getLogRecordFactory(), logging.Formatter.formatException, sys.excepthook
     yield module
-    logging.setLogRecordFactory(factory)
+    logging.setLogRecordFactory(before[0])
+    logging.Formatter.formatException, sys.excepthook = before[1:]
 
 
 def run(tmp_path: pathlib.Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -59,6 +66,15 @@ def test_the_key_reaches_the_program_and_no_output(tmp_path: pathlib.Path) -> No
     assert result.returncode == 0, result.stderr
     assert "ran with the key ['--port', '8000']" in result.stdout
     assert "server_args={'api_key': '***'}" in result.stderr
+    assert KEY not in result.stdout + result.stderr
+
+
+def test_the_key_is_in_no_traceback(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "api-key"
+    file.write_text(KEY)
+    result = run(tmp_path, "smg", "--credential", f"api-key={file}", "--", "--crash")
+    assert result.returncode == 1
+    assert "ValueError: logged ***" in result.stderr and "ValueError: uncaught ***" in result.stderr
     assert KEY not in result.stdout + result.stderr
 
 
@@ -85,6 +101,6 @@ def test_the_programs_own_double_dash_is_kept(launch: Any, tmp_path: pathlib.Pat
 
 
 def test_a_record_without_a_key_is_left_as_it_is(launch: Any) -> None:
-    launch.redact_logs([KEY])
+    launch.redact([KEY])
     record = logging.getLogRecordFactory()("x", logging.INFO, "f", 1, "%d tokens, %s", (3, KEY), None)
     assert record.getMessage() == "3 tokens, ***"

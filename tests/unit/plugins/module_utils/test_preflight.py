@@ -56,6 +56,9 @@ class Host(Reader):
     def command(self, argv):
         return Completed(0, self.answer("systemd"), "")
 
+    def user_id(self):
+        return self.facts.get("user_id", 0)
+
     def init(self):
         return self.answer("init")
 
@@ -254,6 +257,13 @@ def test_a_check_that_breaks_is_a_finding() -> None:
     report = preflight.run(Context({"address": "x"}, []), ["bad"], {"bad": lambda context: [1 / 0]})
     assert bucket_of(report) == UNCHECKED
     assert "ZeroDivisionError" in report.findings[0]["seen"]
+
+
+def test_a_user_that_is_not_root_is_a_problem() -> None:
+    assert bucket_of(look("root")) == CLEAN
+    report = look("root", user_id=1000)
+    assert bucket_of(report) == PROBLEM
+    assert "ansible_become" in report.findings[0]["next"]
 
 
 def test_the_report_leads_with_counts_and_problems() -> None:

@@ -28,7 +28,14 @@ def an_entry() -> dict[str, Any]:
         "release": {"package": "sglang", "python": "/opt/sglang/releases/sglang-0.5.23-0123456789ab/bin/python"},
         "argv": [["--model-path", "/srv/models/tiny"], ["--enable-metrics"], ["--model-loader-extra-config", '{"a": 50}']],
         "environment": {"SPT_NOENV": "1", "HOME": "/var/cache/sglang"},
-        "credentials": [{"name": "api-key", "path": "/etc/sglang/credentials/main/api-key", "variable": "sglang_api_key"}],
+        "credentials": [
+            {
+                "name": "api-key",
+                "path": "/etc/sglang/credentials/main/api-key",
+                "variable": "sglang_api_key",
+                "fingerprint": "0a1b2c3d4e5f",
+            }
+        ],
         "stop_timeout_seconds": 180,
         "paths": {
             "config": "/etc/sglang/instances/prefill-main-default.json",
@@ -93,6 +100,7 @@ def test_numa_binding_is_rendered_only_where_a_node_is_planned() -> None:
         {"user": "other"},
         {"stop_timeout_seconds": 181},
         {"credentials": []},
+        {"credentials": [{**an_entry()["credentials"][0], "fingerprint": "ffffffffffff"}]},
         {"numa_node": 1},
     ],
 )
