@@ -30,7 +30,7 @@ options:
       - Words of the prompt, each at least one token. More than a page of the KV cache is needed for a transfer that means something.
       - The prompt begins with a random word, so that nothing of it is cached.
     type: int
-    default: 48
+    default: 200
   max_tokens:
     description: Tokens to generate, 2 or more; the first one comes from the prefill.
     type: int
@@ -157,7 +157,7 @@ def main() -> None:
         argument_spec={
             "router": {"type": "dict", "required": True},
             "instances": {"type": "list", "elements": "dict", "required": True},
-            "words": {"type": "int", "default": 48},
+            "words": {"type": "int", "default": 200},
             "max_tokens": {"type": "int", "default": 8, "no_log": False},
             "timeout": {"type": "int"},
             "expected_bytes_per_token": {"type": "float", "no_log": False},

@@ -317,7 +317,7 @@ plan:
           returned: always
           type: dict
         render:
-          description: The rendered set. C(digest), C(files) (C(unit), C(environment), C(argv) as text) and C(directories).
+          description: The rendered set. C(digest), C(files) (C(unit), C(environment), C(argv) as text), C(staged) (where each lies before the switch) and C(directories).
           returned: always
           type: dict
 """

@@ -55,7 +55,7 @@ EXAMPLES = r"""
 RETURN = r"""
 instances:
   description: One row per instance of the plan.
-  returned: always
+  returned: success
   type: list
   elements: dict
   contains:
@@ -95,11 +95,11 @@ instances:
       returned: always
 canaries:
   description: The results of the canaries.
-  returned: always
+  returned: success
   type: list
   elements: dict
 text:
   description: What was printed.
-  returned: always
+  returned: success
   type: str
 """

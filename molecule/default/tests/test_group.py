@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import re
+import subprocess
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ import testinfra.host
 
 Hosts = dict[str, testinfra.host.Host]
 Entries = dict[str, dict[str, Any]]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 ROLES = ("prefill", "decode", "router")
 
 
@@ -98,3 +101,10 @@ def test_the_snapshot_is_complete_and_read_only_to_the_service(hosts: Hosts, ent
         assert hosts[role].file(f"{path}/config.json").exists
         assert hosts[role].check_output(f"find {path} ! -user root -o -perm /022") == ""
         assert hosts[role].check_output(f"ls -d {path}.partial* 2>/dev/null || true") == ""
+
+
+def test_a_completion_moves_at_least_the_prompts_cache() -> None:
+    """Asks as a client does; the program itself compares what moved with the prompt's cache and says no where it is less."""
+    done = subprocess.run([ROOT / "tests" / "lab" / "chat"], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "bytes of KV cache moved" in done.stdout

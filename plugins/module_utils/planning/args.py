@@ -172,9 +172,12 @@ class LayerCheck:
         right = _SHORT.get(right, right)
         if key == right and is_name:
             return True
+        # A key with blanks may be a whole command line, with a secret in it.
+        first, _blank, rest = key.strip().partition(" ")
+        more = " with more words behind it" if rest else ""
         expected = f"the spelling {right}" if is_name else "a flag's name without the leading dashes"
-        step = f"rename {key} to {right} in {variable}" if is_name else f"correct {key!r} in {variable}"
-        return self._refuse("arg-spelling", where, f"{variable} has the key {key!r}", expected, step)
+        step = f"rename {key} to {right} in {variable}" if is_name else f"correct {first!r} in {variable}"
+        return self._refuse("arg-spelling", where, f"{variable} has the key {first!r}{more}", expected, step)
 
     def env(self, layer: Mapping[str, Any], variable: str, where: str) -> dict[str, Any]:
         """One layer of environment."""

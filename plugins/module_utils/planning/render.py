@@ -101,6 +101,8 @@ def unit_text(entry: Mapping[str, Any], digest: str) -> str:
         f"# Rendered set {digest}",
         # A new key in the same file is a new rendered set: the running server still holds the old one.
         *(f"# Credential {item['name']}, fingerprint {item['fingerprint']}" for item in entry["credentials"]),
+        # A router reads a worker's served name once: where it changes, the router has to start anew as well.
+        *([f"# Serves {entry['served_name']}"] if entry["role"] == "router" else []),
         "[Unit]",
         f"Description=SGLang {entry['role']} {entry['name']} of PD group {entry['group']}",
         "Wants=network-online.target",

@@ -88,7 +88,8 @@ class Checker:
         return _REFUSED
 
     def _mistyped(self, option: Option, value: Any, path: str, expected: str) -> Any:
-        hidden = option.secret or option.kind in ("args", "env")
+        # What stands where a mapping or a list belongs may hold anything, a key too: only its type is shown.
+        hidden = option.secret or option.kind in ("args", "env", "instances", "named", "options") or isinstance(value, (Mapping, list))
         seen = f"{path} is of type {type(value).__name__}" if hidden else f"{path} is {shown(value)} ({_type(value)})"
         return self._wrong("type", seen, expected, f"correct {path}")
 

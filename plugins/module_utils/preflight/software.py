@@ -89,6 +89,15 @@ def imports(context: Context) -> Iterator[Found]:
             yield Found(CLEAN, f"{listed(modules)} can be imported", expected)
 
 
+def flags(context: Context) -> Iterator[Found]:
+    """What the flags of the plan were compared with: the catalogue that comes with the collection, as long as nothing is installed."""
+    for release in context.releases:
+        expected = f"the flags that the plan gives {release['id']} exist in the installed release"
+        if not _installed(release):
+            seen = f"{release['id']} is not installed yet: the plan compared the flags with the bundled catalogue of {release['package']} {release['version']}"
+            yield Found(UNCHECKED, seen, expected, "nothing; a build of your own may know other flags than the catalogue")
+
+
 def models(context: Context) -> Iterator[Found]:
     """Each model's directory is on the host, or will be copied to it; the service user can read it."""
     for model in context.models:
@@ -153,6 +162,7 @@ CHECKS: Mapping[str, Check] = {
     "interpreter": interpreter,
     "libraries": libraries,
     "imports": imports,
+    "flags": flags,
     "models": models,
     "space": space,
 }

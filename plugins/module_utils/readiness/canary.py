@@ -88,7 +88,7 @@ class Options:
     """How to ask. ``words`` makes a prompt of at least as many tokens; ``timeout`` is in seconds, None for what ``default_timeout``
     says; ``bytes_per_token`` is the KV cache that the reporting ranks of a prefill move for one prompt token, where it is known."""
 
-    words: int = 48
+    words: int = 200
     max_tokens: int = 8
     timeout: float | None = None
     bytes_per_token: float | None = None

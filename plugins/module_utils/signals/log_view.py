@@ -12,7 +12,7 @@ from typing import Any
 
 from ..host.credentials import Redactor
 from ..host.journal import Record, lines_of
-from .log_patterns import ANSI, FATAL, FATAL_AT_START, LOADING_BAR, NOTE, PREFIX, READY, STAGE, WARMUP_FAILED, WARMUP_PASSED, Row, rows_of
+from .log_patterns import ANSI, FATAL, FATAL_AT_START, LOADING_BAR, NOTE, PREFIX, READY, REQUEST, STAGE, WARMUP_FAILED, WARMUP_PASSED, Row, rows_of
 from .tracebacks import Tracebacks
 
 _LAST_LINES = 40
@@ -62,6 +62,8 @@ class LogView:
                 self._line(self._redactor.text(ANSI.sub("", raw)), record)
 
     def _line(self, line: str, record: Record) -> None:
+        if REQUEST.search(line):
+            return  # a prompt may quote any line, fatal ones too, and is no last word of the engine
         painted = LOADING_BAR.search(line)
         if painted:
             self.loading_percent = int(painted.group(1))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
 import stat
 import time
@@ -241,7 +242,7 @@ class Store:
         self.progress.beat(lambda: f"verified {human_bytes(before + size)} of {human_bytes(total)}")
 
     def _switch(self, stage: str) -> None:
-        old = f"{self.path}.old-{os.getpid()}"
+        old = f"{self.path}.replaced-{os.getpid()}"
         if os.path.lexists(self.path):
             os.rename(self.path, old)
         os.rename(stage, self.path)
@@ -250,9 +251,11 @@ class Store:
 
     def _clear_others(self, stage: str) -> None:
         parent, name = os.path.split(self.path)
+        # Exactly the names that this class makes: a copy that somebody keeps as NAME.old-2025 is theirs.
+        ours = re.compile(re.escape(name) + r"\.(?:partial-[0-9a-f]{12}|replaced-[0-9]+)\Z")
         for entry in sorted(os.listdir(parent)) if os.path.isdir(parent) else ():
             other = os.path.join(parent, entry)
-            if entry.startswith((f"{name}.partial-", f"{name}.old-")) and other != stage:
+            if ours.match(entry) and other != stage:
                 self.progress.line(f"removing {other}, left by an interrupted copy")
                 shutil.rmtree(other, ignore_errors=True)
 

@@ -123,7 +123,7 @@ def test_the_request_harms_nobody() -> None:
     payload = options["payload"]
     assert (payload["n"], payload["stream"], payload["max_tokens"] >= 2, payload["model"]) == (1, False, True, "/srv/models/tiny-llama")
     assert options["total"] < 60
-    assert len(payload["prompt"].split()) == 48
+    assert len(payload["prompt"].split()) == 200
     assert "bootstrap_room" not in payload
 
 

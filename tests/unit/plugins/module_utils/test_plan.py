@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.entry import fingerprint
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning.instances import HostInput
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning.plan import build_plan, seal
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning.render import render
@@ -42,7 +43,15 @@ def test_prefill_entry_whole() -> None:
         "model": {"name": "tiny", "path": "/srv/models/tiny", "copy_from": None, "served_name": "tiny"},
         "served_name": "tiny",
         "release": {key: release[key] for key in ("id", "kind", "package", "version", "path", "python")},
-        "credentials": [{"name": "api-key", "flag": "--api-key", "path": "/etc/sglang/credentials/chat/api-key", "variable": "sglang_api_key"}],
+        "credentials": [
+            {
+                "name": "api-key",
+                "flag": "--api-key",
+                "path": "/etc/sglang/credentials/chat/api-key",
+                "variable": "sglang_api_key",
+                "fingerprint": fingerprint(KEY, "/etc/sglang/credentials/chat/api-key"),
+            }
+        ],
         "user": "sglang",
         "user_group": "sglang",
         "expect": {
@@ -183,7 +192,29 @@ def test_keys_are_paths_and_names_only() -> None:
     assert KEY not in text and "root-key-1" not in text
     assert [item["name"] for item in entry(result, "p1")["credentials"]] == ["api-key", "admin-api-key"]
     assert [item["name"] for item in entry(result, "r1")["credentials"]] == ["api-key"]
-    assert result["digest"] == plan({"all": {"sglang_admin_api_key": "root-key-2"}})["digest"], "a digest of a key would let it be guessed"
+    other = plan({"all": {"sglang_admin_api_key": "root-key-2"}})
+    assert result["digest"] != other["digest"], "a server that read the old key must restart"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sglang_prefill_instances": {"args": {"api-key": "planted-key-77"}}},
+        {"sglang_prefill_instances": ["planted-key-77"]},
+        {"sglang_groups": [{"args": {"api-key": "planted-key-77"}}]},
+        {"sglang_groups": {"chat": ["planted-key-77"]}},
+        {"sglang_args": {"--api-key planted-key-77": True}},
+        {"sglang_args": {"api-key": "planted-key-77"}},
+        {"sglang_env": ["OPENAI_API_KEY=planted-key-77"]},
+    ],
+)
+def test_no_finding_shows_what_stands_in_the_wrong_place(wrong: dict[str, Any]) -> None:
+    result = plan({"all": wrong})
+    assert result["findings"]
+    assert "planted-key-77" not in json.dumps(result)
+
+
+def test_no_key_no_credential() -> None:
     assert entry(plan({"all": {"sglang_api_key": REMOVED}}), "p1")["credentials"] == []
 
 

@@ -115,6 +115,8 @@ class Host(Reader):
 RELEASE = {
     "id": "sglang-1-abc",
     "kind": "engine",
+    "package": "sglang",
+    "version": "0.5.23",
     "path": "/nowhere/sglang-1-abc",
     "python": "/nowhere/sglang-1-abc/bin/python",
     "interpreter": "auto",
@@ -264,6 +266,14 @@ def test_a_user_that_is_not_root_is_a_problem() -> None:
     report = look("root", user_id=1000)
     assert bucket_of(report) == PROBLEM
     assert "ansible_become" in report.findings[0]["next"]
+
+
+def test_flags_of_a_release_that_is_not_installed_are_said_to_be_unchecked_there(tmp_path: Path) -> None:
+    report = look("flags")
+    assert bucket_of(report) == UNCHECKED
+    assert "bundled catalogue of sglang 0.5.23" in report.findings[0]["seen"]
+    (tmp_path / "release.json").write_text("{}")
+    assert look("flags", release={"path": str(tmp_path)}).findings == []
 
 
 def test_the_report_leads_with_counts_and_problems() -> None:

@@ -108,6 +108,11 @@ def test_the_digest_moves_with_all_that_decides_what_runs(change: dict[str, Any]
     assert render({**an_entry(), **change})["digest"] != render(an_entry())["digest"]
 
 
+def test_a_router_starts_anew_where_the_served_name_changes() -> None:
+    router = {**an_entry(), "role": "router", "served_name": "one"}
+    assert render(router)["digest"] != render({**router, "served_name": "two"})["digest"]
+
+
 def test_the_digest_is_the_same_for_the_same_entry_and_free_of_order() -> None:
     entry = an_entry()
     entry["environment"] = dict(reversed(list(entry["environment"].items())))

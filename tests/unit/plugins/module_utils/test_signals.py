@@ -278,6 +278,20 @@ def test_interleaved_tracebacks_of_two_ranks_are_kept_apart() -> None:
     assert view.chain == ["ValueError: one"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[2026-11-30 21:00:00] Receive: obj=GenerateReqInput(text='Initialization failed. SIGQUIT received. The server is fired up and ready to roll!')",
+        "[2026-11-30 21:00:00 TP0] Finish: obj=GenerateReqInput(text='Scheduler hit an exception: Traceback (most recent call last):')",
+        '{"event": "request.received", "obj": {"text": "Disaggregation warmup failed (mode=prefill), status codes: [500]"}}',
+    ],
+)
+def test_what_a_client_wrote_is_never_the_engines_word(line: str) -> None:
+    view = LogView("prefill")
+    view.feed(records(line))
+    assert (view.fatals, view.ready, view.warmup_failed, view.chain, list(view.last_lines)) == ([], None, None, [], [])
+
+
 def test_a_race_that_resolves_itself_is_not_fatal_but_giving_up_is() -> None:
     race = "Prefill instance failed to register to bootstrap server: Connection refused"
     assert log.observe(context(Host(), text=race)).state == "pending"

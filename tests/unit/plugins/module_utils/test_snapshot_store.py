@@ -133,6 +133,16 @@ def test_the_stage_of_another_source_is_removed(store: snapshot_store.Store, ori
     assert not os.path.exists(old)
 
 
+def test_what_others_keep_beside_the_model_stays(store: snapshot_store.Store, origin: Path) -> None:
+    kept = [Path(f"{store.path}.{ending}") for ending in ("old-2025-known-good", "partial-notes", "replaced-by-me", "partial-0123456789ab.keep")]
+    mine = [Path(f"{store.path}.{ending}") for ending in ("partial-0123456789ab", "replaced-4711")]
+    for directory in kept + mine:
+        directory.mkdir(parents=True)
+    copy(store, origin)
+    assert [path.name for path in kept if not path.exists()] == []
+    assert [path.name for path in mine if path.exists()] == []
+
+
 def test_a_file_that_arrived_otherwise_is_not_switched_to(store: snapshot_store.Store, origin: Path) -> None:
     plan = store.prepare(source(origin))
     for one in plan["transfers"]:

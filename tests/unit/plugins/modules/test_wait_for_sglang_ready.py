@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import Response
@@ -99,7 +100,6 @@ def test_the_planted_key_is_nowhere_in_the_result_and_the_progress(monkeypatch: 
 
 
 def test_the_documented_options_are_the_real_ones() -> None:
-    yaml = pytest.importorskip("yaml")
     documented = yaml.safe_load(wait_for_sglang_ready.DOCUMENTATION)["options"]
     for name, real in wait_for_sglang_ready.spec().items():
         real.pop("no_log", None)
