@@ -16,8 +16,8 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning import table as plan_table
-from ansible_collections.plumbline.sglang.plugins.module_utils.planning.findings import ERROR
-from ansible_collections.plumbline.sglang.plugins.module_utils.planning.findings import concerned, to_text as finding_text
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.findings import ERROR, concerned
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.findings import to_text as finding_text
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning.instances import HostInput
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning.plan import build_plan, seal
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning.render import render

@@ -317,7 +317,9 @@ plan:
           returned: always
           type: dict
         render:
-          description: The rendered set. C(digest), C(files) (C(unit), C(environment), C(argv) as text), C(staged) (where each lies before the switch) and C(directories).
+          description:
+            - The rendered set. C(digest), C(files) (C(unit), C(environment), C(argv) as text), C(directories), and C(staged), where each of
+              the files lies before the switch.
           returned: always
           type: dict
 """
