@@ -298,6 +298,7 @@ def rows_of(role: str) -> tuple[Row, ...]:
     """The rows that can occur in the log of this role."""
     return tuple(row for row in TABLE if role in row.roles)
 
+
 #: What a client sent or got, as the engine logs it with ``--log-requests`` (srt/utils/request_logger.py): text or JSON. Whatever
 #: such a line says, the engine did not say it.
 REQUEST = re.compile(r'^(?:\[[^\]]*\] )?(?:Receive|Finish): obj=|"event": ?"request\.(?:received|finished)')
