@@ -29,6 +29,8 @@ from .settings import Settings
 # Places that podman, netavark and crun write to whatever they are told: network namespaces, address leases, states.
 # In the namespace each is a tmpfs of its own, so that nothing is shared with other containers of the machine or left.
 _PRIVATE = ("/run/netns", "/run/crun", "/run/containers", "/var/lib/containers")
+# Which of them a lab had to make on this machine. All labs share the notes: the last one removes what the first one made.
+_MADE = Path("/run/plumbline-lab-made")
 
 # The holder writes down its own PID and start time before it does anything else: a `lab up` that is killed at any
 # moment leaves either no holder or one that the next `lab up` can find.
@@ -80,7 +82,7 @@ def ensure(settings: Settings, adopt: int | None = None) -> Holder:
         return holder
     end(settings)
     settings.run.mkdir(parents=True, exist_ok=True)
-    _make_mount_points(settings)
+    _make_mount_points()
     if adopt:
         kind, enter = "adopt", ["nsenter", f"--mount=/proc/{adopt}/ns/mnt"]
     else:
@@ -123,7 +125,7 @@ def end(settings: Settings) -> None:
     for name in ("holder.json", "holder.ready", "holder.log"):
         with contextlib.suppress(FileNotFoundError):
             (settings.run / name).unlink()
-    _remove_mount_points(settings)
+    _remove_mount_points()
 
 
 def inside(holder: Holder, command: Sequence[str], directory: str = "/") -> list[str]:
@@ -143,23 +145,45 @@ def is_pure_v2(mountinfo: str) -> bool:
     return kinds.get("/sys/fs/cgroup") == "cgroup2" and not below
 
 
-def _make_mount_points(settings: Settings) -> None:
+def _make_mount_points() -> None:
     """Make the directories that the machine lacks, noting each one first: only those are removed again."""
     for place in (Path(name) for name in _PRIVATE):
         if not place.exists():
-            note = settings.run / "made" / place.relative_to("/")
-            note.mkdir(parents=True, exist_ok=True)
+            _MADE.mkdir(mode=0o755, exist_ok=True)
+            _note(place).touch()
             place.mkdir(mode=0o755)
 
 
-def _remove_mount_points(settings: Settings) -> None:
+def _remove_mount_points() -> None:
+    """Remove what a lab made, unless another one still uses it: that one's `down` does it then.
+
+    Removing a directory takes away whatever is mounted on it in other mount namespaces, a second lab's too.
+    """
+    used = mount_points_of_all()
     for place in (Path(name) for name in _PRIVATE):
-        note = settings.run / "made" / place.relative_to("/")
-        if note.is_dir():
+        if _note(place).exists() and str(place) not in used:
             # One that something else has used since is no longer the lab's to remove.
             with contextlib.suppress(OSError):
                 place.rmdir()
-            note.rmdir()
+            with contextlib.suppress(OSError):
+                _note(place).unlink()
+    with contextlib.suppress(OSError):
+        _MADE.rmdir()
+
+
+def _note(place: Path) -> Path:
+    return _MADE / str(place).strip("/").replace("/", "-")
+
+
+def mount_points_of_all(proc: Path = Path("/proc")) -> set[str]:
+    """Return every mount point of every mount namespace that a process is in."""
+    found: dict[str, set[str]] = {}
+    for directory in proc.glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            namespace = str((directory / "ns" / "mnt").readlink())
+            if namespace not in found:
+                found[namespace] = {line.split()[4] for line in (directory / "mountinfo").read_text().splitlines()}
+    return set().union(*found.values())
 
 
 def _recorded(settings: Settings) -> Holder | None:

@@ -79,3 +79,13 @@ def test_a_mirror_holds_the_same_files_in_the_same_directory(tmp_path: Path) -> 
     files.mirror_tree(source, target)
     assert target.stat().st_ino == inode
     assert [str(path.relative_to(target)) for path in target.rglob("*")] == ["b.py"]
+
+
+def test_a_mount_of_another_namespace_is_seen(tmp_path: Path) -> None:
+    for pid, (kind, point) in {"10": ("mnt:[1]", "/run/netns"), "11": ("mnt:[2]", "/var/other"), "12": ("mnt:[2]", "/not/read/twice")}.items():
+        (tmp_path / pid / "ns").mkdir(parents=True)
+        (tmp_path / pid / "ns" / "mnt").symlink_to(kind)
+        (tmp_path / pid / "mountinfo").write_text(f"1 2 0:3 / {point} rw - tmpfs x rw\n")
+    (tmp_path / "13").mkdir()
+    seen = namespace.mount_points_of_all(tmp_path)
+    assert {"/run/netns"} <= seen and len(seen) == 2
