@@ -91,7 +91,7 @@ class ActionModule(StreamingAction):
         self.say(f"copied {human_bytes(plan['bytes'])} in {time.monotonic() - began:.0f} s")
         final = [dict(file, sha256=hashes.get(file["path"], file["sha256"])) for file in source]
         result = self.run_module(dict(self._task.args, phase="finish", source=final))
-        return {**result, "send": sorted(hashes)}
+        return {**result, **({"send": sorted(hashes)} if hashes else {})}
 
     def _write(self, command: str, data: bytes) -> dict[str, Any]:
         return self._retried("", lambda: self._low_level_execute_command(command, in_data=data))

@@ -139,11 +139,16 @@ differs:
   elements: str
   sample: []
 send:
-  description: Files that are, or would be, copied.
-  returned: when O(model.copy_from) is given and it does not match
+  description: Files that were, or would be, copied.
+  returned: when something was, or would be, copied
   type: list
   elements: str
   sample: [model.safetensors]
+bytes:
+  description: Size in bytes of the files that were, or would have to be, copied or compared. 0 for a copy that matches its source.
+  returned: when O(model.copy_from) is given
+  type: int
+  sample: 16069530000
 seen:
   description: What was seen.
   returned: when the snapshot is not usable
@@ -213,7 +218,15 @@ def main() -> None:
     except Problem as problem:
         module.fail_json(**facts, **problem.result())
     except OSError as error:
-        module.fail_json(msg=f"model {facts['name']} at {store.path}: {error}. Next: see whether the storage is full, read-only or failing.", **facts)
+        unusable = Problem(
+            f"model {facts['name']} at {store.path}",
+            str(error),
+            "storage that can be read and written",
+            "see whether it is full, read-only or failing, then run again",
+        )
+        module.fail_json(**facts, **unusable.result())
+    if not result.get("send"):
+        result.pop("send", None)
     module.exit_json(**{**facts, **result})
 
 

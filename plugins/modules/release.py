@@ -203,11 +203,13 @@ def main() -> None:
     except Problem as problem:
         module.fail_json(id=release["id"], directory=release["path"], **problem.result())
     except OSError as error:
-        module.fail_json(
-            msg=f"release {release['id']}: {error}. Next: see whether the file system is full, read-only or failing, then run again.",
-            id=release["id"],
-            directory=release["path"],
+        unusable = Problem(
+            f"release {release['id']} cannot be installed",
+            str(error),
+            "a file system that can be read and written",
+            "see whether it is full, read-only or failing, then run again",
         )
+        module.fail_json(id=release["id"], directory=release["path"], **unusable.result())
     for warning in result.pop("warnings", []):
         module.warn(warning)
     module.exit_json(**result)

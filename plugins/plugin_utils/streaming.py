@@ -14,7 +14,7 @@ import contextlib
 import secrets
 import shlex
 import time
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
@@ -64,9 +64,16 @@ class Follower:
     """Turns looks into lines to show and the two questions that matter: is there a result, is the worker gone.
 
     :param patience: looks without the worker's process after which it counts as gone (its result may be on the way).
+    :param clock: seconds; injected by tests.
     """
 
-    def __init__(self, patience: int = 4) -> None:
+    #: Seconds within which a worker names itself. One that does not, and whose job file stays as it was, was killed before.
+    NAMELESS_LIMIT = 120.0
+
+    def __init__(self, patience: int = 4, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since = clock()
+        self._nameless = 0
         self.next_line = 1
         self.pid: int | None = None
         self._born = 0
@@ -78,11 +85,16 @@ class Follower:
     @property
     def may_be_over(self) -> bool:
         """The job file was rewritten, or the worker is not there: ask for the result."""
-        return self._rewritten or self._missing > 0
+        return self._rewritten or self._missing > 0 or self._never_came
 
     @property
     def gone(self) -> bool:
-        return self._missing >= self._patience
+        return self._missing >= self._patience or self._never_came
+
+    @property
+    def _never_came(self) -> bool:
+        # Looks are counted too: the time may have passed with the connection away.
+        return self.pid is None and not self._rewritten and self._nameless >= self._patience and self._clock() - self._since >= self.NAMELESS_LIMIT
 
     def take(self, look: Look) -> list[str]:
         """Account for one look and give the lines to show."""
@@ -103,6 +115,8 @@ class Follower:
         if self.pid is not None:
             alive = look.started is not None and self._born in (0, look.started)
             self._missing = 0 if alive else self._missing + 1
+        else:
+            self._nameless += 1
         return shown
 
 
@@ -156,8 +170,8 @@ class StreamingAction(ActionBase):
             self._task.async_val = 0
 
     def _follow(self, job_id: str, job_file: str, progress_file: str, job_directory: str) -> dict[str, Any]:
-        follower, pause, asked = Follower(), 0.3, time.monotonic()
-        end = time.monotonic() + self.TIME_LIMIT + 120
+        follower, pause, began = Follower(), 0.3, time.monotonic()
+        asked, shown, end = began, began, began + self.TIME_LIMIT + 120
         while True:
             time.sleep(pause)
             pause = min(self.LOOK_EVERY, pause * 2)
@@ -165,6 +179,7 @@ class StreamingAction(ActionBase):
             look = parse_look(answer.get("stdout", ""))
             for text in follower.take(look) if look else ():
                 self.say(text)
+                shown = time.monotonic()
             overdue = time.monotonic() - asked > self.STATUS_EVERY
             if look is None or follower.may_be_over or overdue:
                 asked = time.monotonic()
@@ -173,6 +188,9 @@ class StreamingAction(ActionBase):
                     return result
                 if follower.gone or time.monotonic() > end:
                     return self._lost_worker(follower.pid)
+            if time.monotonic() - shown > self.STATUS_EVERY:
+                shown = time.monotonic()
+                self.say(f"still at work, {shown - began:.0f} s, nothing new to show")
 
     def _status(self, job_id: str, job_directory: str, job_file: str) -> dict[str, Any]:
         return self._retried(
@@ -216,10 +234,11 @@ class StreamingAction(ActionBase):
             self._connection.reset()
 
     def _lost_worker(self, pid: int | None) -> dict[str, Any]:
+        seen = f"process {pid} is gone" if pid is not None else f"no process named itself within {Follower.NAMELESS_LIMIT:.0f} s"
         return {
             "failed": True,
             "msg": (
-                f"{self.MODULE} ended on the host without a result (process {pid} is gone). Expected: a result, whatever it is. "
+                f"{self.MODULE} ended on the host without a result ({seen}). Expected: a result, whatever it is. "
                 "Seen when the host restarted, the kernel ran out of memory or someone stopped the process. "
                 "Next: look at the host's kernel log (journalctl -k), then run the play again: it takes up what was done."
             ),

@@ -10,8 +10,10 @@ wheelhouse has every wheel; without a wheelhouse the first one found.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import subprocess
 from collections.abc import Sequence
 from typing import Any, Callable, NamedTuple
 
@@ -20,6 +22,10 @@ from ..problem import Problem, listed
 from .wheels import Pin, missing
 
 AUTO = "auto"
+#: What starting a program fails with where the program itself is to blame. Any other error is the host's (no memory, no process left).
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP, errno.ENOEXEC)
+#: Words of an interpreter that ran short of something while it answered.
+_SHORT = ("MemoryError", "Cannot allocate memory", "Resource temporarily unavailable")
 NAMES = ("python3.13", "python3.12", "python3.11")
 DIRECTORIES = ("/usr/local/bin", "/usr/bin", "/bin", "/opt/python/bin")
 _PROBE = (
@@ -47,15 +53,44 @@ class Interpreter(NamedTuple):
         return f"{self.version[0]}.{self.version[1]}.{self.version[2]}"
 
 
-def probe(path: str) -> Interpreter | None:
-    """Ask an interpreter what it is; None where there is none, or it does not run, or is not CPython."""
+class Unanswered(Exception):
+    """An interpreter could not be asked: too slow, killed, or the host was short of memory or processes. It may well be there."""
+
+
+def ask_interpreter(path: str) -> Interpreter | None:
+    """Ask an interpreter what it is; None where there is none, or it does not run, or is not CPython.
+
+    :raises Unanswered: it could not be asked just now, which says nothing about whether it is there.
+    """
     try:
-        version, implementation, machine, has_venv = json.loads(run([path, "-I", "-B", "-c", _PROBE], timeout=60).stdout)
-    except (CommandError, OSError, ValueError):
+        done = run([path, "-I", "-B", "-c", _PROBE], timeout=60)
+    except CommandError as error:
+        if isinstance(error.__context__, subprocess.TimeoutExpired):
+            raise Unanswered(str(error)) from None
+        return None
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return None
+        raise Unanswered(f"{path} could not be started: {error.strerror or error}") from None
+    if done.rc < 0:
+        raise Unanswered(f"{path} was ended by signal {-done.rc}")
+    try:
+        version, implementation, machine, has_venv = json.loads(done.stdout)
+    except (ValueError, TypeError):
+        if any(word in done.stderr for word in _SHORT):
+            raise Unanswered(f"{path} ran short of memory or processes") from None
         return None
     if implementation != "cpython":
         return None
     return Interpreter(path, (version[0], version[1], version[2]), machine, has_venv)
+
+
+def probe(path: str) -> Interpreter | None:
+    """Like ``ask_interpreter``; None also where it could not be asked, so nothing may be removed because of it."""
+    try:
+        return ask_interpreter(path)
+    except Unanswered:
+        return None
 
 
 def found(setting: str, ask: Callable[[str], Interpreter | None] = probe, directories: Sequence[str] = DIRECTORIES) -> tuple[list[Interpreter], list[str]]:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import secrets
 import shutil
 import time
 import zipfile
@@ -27,9 +29,11 @@ from . import import_check, wheels
 from . import manifest as manifests
 from . import mend as release_mend
 from .build import LOCK_NAME, Builder
-from .interpreters import Interpreter, choose, need_venv, probe, wheel_directories, wheel_names
+from .interpreters import Interpreter, Unanswered, ask_interpreter, choose, need_venv, wheel_directories, wheel_names
 
 _BUILDING = ".building"
+#: What is to be removed gets such a name first: a removal that is cut short leaves no half of a release at a release's path.
+_TRASH = re.compile(r"\.trash-.+-[0-9a-f]{12}\Z")
 #: What of a built release comes on top of the wheels' content: byte code, pip's own passing environment.
 _OVERHEAD = 1.25
 _OVERHEAD_BYTES = 64 << 20
@@ -63,6 +67,8 @@ class Releases:
         if not check_mode:
             self._hold()
         try:
+            if not check_mode:
+                self._clear_trash()
             result = self._ensure(check_mode)
         finally:
             if self._held >= 0:
@@ -92,6 +98,40 @@ class Releases:
             except BlockingIOError:
                 self.progress.beat(lambda: f"waiting: another run is at work in {os.path.dirname(self.path)}")
                 time.sleep(0.5)
+
+    def _clear_trash(self) -> None:
+        root = os.path.dirname(self.path)
+        for name in sorted(os.listdir(root)):
+            path = os.path.join(root, name)
+            if _TRASH.match(name) and os.path.isdir(path) and not os.path.islink(path):
+                self.progress.line(f"removing {path}, left by a removal that was cut short")
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _remove(self) -> None:
+        """Remove what lies at the path: out of the way at once, then piece by piece."""
+        if not os.path.lexists(self.path):
+            return
+        if os.path.islink(self.path):
+            os.unlink(self.path)
+            return
+        trash = os.path.join(os.path.dirname(self.path), f".trash-{self.release['id']}-{secrets.token_hex(6)}")
+        os.rename(self.path, trash)
+        shutil.rmtree(trash, ignore_errors=True)
+
+    def _base(self, manifest: manifests.Manifest) -> Interpreter | None:
+        """The interpreter that the release was built with, None where it is gone.
+
+        :raises Problem: it could not be asked; that is no reason to remove anything.
+        """
+        try:
+            return ask_interpreter(manifest.facts["interpreter"]["path"])
+        except Unanswered as error:
+            raise Problem(
+                f"release {self.release['id']} cannot be checked",
+                f"its interpreter gave no answer: {error}",
+                "an answer, or no interpreter at that path",
+                "see to the host's load, memory and process limits, then run again; nothing was changed",
+            ) from None
 
     def _ensure(self, check_mode: bool) -> dict[str, Any]:
         manifest = manifests.load(os.path.join(self.path, manifests.NAME))
@@ -125,7 +165,7 @@ class Releases:
             return "an unfinished build lies there"
         if manifest.facts.get("lock_sha256") != self._lock_digest():
             return "it was built from another lock"
-        base = probe(manifest.facts["interpreter"]["path"])
+        base = self._base(manifest)
         if base is None:
             return f"its interpreter {manifest.facts['interpreter']['path']} is no longer there"
         if list(base.version[:2]) != manifest.facts["interpreter"]["version"][:2]:
@@ -151,7 +191,7 @@ class Releases:
         need_venv(self.release, chosen)
         self._need_space(chosen)
         self.progress.line(f"building {self.release['id']}: {reason}")
-        shutil.rmtree(self.path, ignore_errors=True)
+        self._remove()
         os.makedirs(self.path, mode=0o755)
         with open(os.path.join(self.path, _BUILDING), "w", encoding="ascii"):
             pass
@@ -207,10 +247,13 @@ class Releases:
         if not check_mode:
             for row in rows:
                 self.progress.line("mending " + row)
-            base = probe(manifest.facts["interpreter"]["path"])
+            base = self._base(manifest)
             if base is None:
                 raise Problem(f"release {self.release['id']} cannot be mended", "its interpreter went away meanwhile", "an interpreter", "run again")
             builder = self._builder(base)
+            if proved:
+                # From here on it is proved no more: a run that is cut short, or whose import check fails, must not leave it so named.
+                os.replace(os.path.join(self.path, manifests.NAME), os.path.join(self.path, manifests.UNPROVED))
             try:
                 manifest = release_mend.mend(builder, manifest, drift, repair, self._owner, self._owner)
             finally:

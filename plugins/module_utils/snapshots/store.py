@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import os
 import re
 import shutil
 import stat
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..accounts import account, unreadable
@@ -133,8 +135,12 @@ class Store:
         """Make the stage: what is on the host already is linked into it, the rest is to be sent.
 
         Result: ``stage`` and ``transfers``: path, size and offset in bytes (what an interrupted copy left is taken up).
-        :raises Problem: the place is taken by something else, or there is not enough room.
+        :raises Problem: the place is taken by something else, there is not enough room, or another run is at work on it.
         """
+        with self._alone():
+            return self._prepare(source)
+
+    def _prepare(self, source: Sequence[Source]) -> dict[str, Any]:
         stage, (record, present) = self.stage(source), self._own()
         intact = manifests.intact(record, present) if record else set()
         reuse = [file.path for file in source if record and file.path in intact and manifests.same(file, record.files[file.path])]
@@ -161,10 +167,21 @@ class Store:
     def finish(self, source: Sequence[Source]) -> dict[str, Any]:
         """Verify the stage, give it to root, switch to it, record it.
 
-        :raises Problem: a file arrived other than it was sent (that file is removed from the stage), or the whole is no
-            complete model.
+        :raises Problem: a file arrived other than it was sent (that file is removed from the stage), the whole is no
+            complete model, or another run is at work on it.
         """
+        with self._alone():
+            return self._finish(source)
+
+    def _finish(self, source: Sequence[Source]) -> dict[str, Any]:
         stage, before = self.stage(source), self._record()
+        if not os.path.isdir(stage):
+            raise Problem(
+                self._what,
+                f"the stage {stage} is gone: another run has finished or replaced it meanwhile",
+                "one run at a time for a model of a host",
+                "run again when the other run has ended",
+            )
         linked = {file.path for file in source if os.lstat(os.path.join(stage, file.path)).st_nlink > 1}
         values = self._hash_stage(stage, [file for file in source if file.path not in linked])
         wrong = [file.path for file in source if file.path not in linked and file.sha256 != values[file.path]]
@@ -192,10 +209,39 @@ class Store:
         self._switch(stage)
         self._readable(listing(self.path)[0])
         lines = [f"copied {path}" for path in sorted(values)]
-        return {**self._facts(verdict, "copied"), "changed": True, **_diff(self.path, lines)}
+        sent = sum(file.size for file in source if file.path in values)
+        return {**self._facts(verdict, "copied"), "changed": True, "bytes": sent, **_diff(self.path, lines)}
 
     def refresh(self, source: Sequence[Source]) -> None:
         """Record the source's modification times where its content was found to be the same after all."""
+        with self._alone():
+            self._refresh(source)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold this snapshot against other runs on the host: the finish of a controller that was killed goes on by itself.
+
+        The hold ends with the process, however it ends.
+
+        :raises Problem: another run holds it.
+        """
+        os.makedirs(os.path.dirname(self.manifest), mode=0o755, exist_ok=True)
+        held = os.open(self.manifest + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Problem(
+                    self._what,
+                    f"another run is verifying this snapshot (it holds {self.manifest}.lock)",
+                    "one run at a time for a model of a host",
+                    f"wait until it has ended, then run again; which process it is: fuser -v {self.manifest}.lock",
+                ) from None
+            yield
+        finally:
+            os.close(held)
+
+    def _refresh(self, source: Sequence[Source]) -> None:
         record = self._record()
         if record is None:
             return

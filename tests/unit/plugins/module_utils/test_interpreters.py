@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import errno
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.plumbline.sglang.plugins.module_utils.host import command
 from ansible_collections.plumbline.sglang.plugins.module_utils.planning import locks
 from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem
 from ansible_collections.plumbline.sglang.plugins.module_utils.releases import interpreters, wheels
@@ -90,3 +93,29 @@ def test_a_real_interpreter_is_asked() -> None:
     assert one.version == sys.version_info[:3]
     assert interpreters.probe("/nowhere/python3.11") is None
     assert interpreters.probe("/bin/true") is None
+
+
+@pytest.mark.parametrize(
+    "body", ["exec sleep 30", f"kill -{int(signal.SIGKILL)} $$", "echo MemoryError >&2; exit 1"], ids=["too slow", "killed", "out of memory"]
+)
+def test_an_interpreter_that_could_not_be_asked_is_not_called_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    path = tmp_path / "python3.11"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    monkeypatch.setattr(interpreters, "run", lambda argv, timeout: command.run(argv, timeout=2))
+    with pytest.raises(interpreters.Unanswered):
+        interpreters.ask_interpreter(str(path))
+    assert interpreters.probe(str(path)) is None
+
+
+@pytest.mark.parametrize(("number", "absent"), [(errno.ENOMEM, False), (errno.EAGAIN, False), (errno.ENOEXEC, True), (errno.ENOTDIR, True)])
+def test_a_host_that_cannot_start_a_program_says_nothing_of_the_interpreter(monkeypatch: pytest.MonkeyPatch, number: int, absent: bool) -> None:
+    def fail(argv: list[str], timeout: float) -> None:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(interpreters, "run", fail)
+    if absent:
+        assert interpreters.ask_interpreter("/usr/bin/python3.11") is None
+    else:
+        with pytest.raises(interpreters.Unanswered):
+            interpreters.ask_interpreter("/usr/bin/python3.11")

@@ -17,6 +17,8 @@ from ansible_collections.plumbline.sglang.plugins.module_utils.planning import l
 from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem
 from ansible_collections.plumbline.sglang.plugins.module_utils.progress import Progress
 from ansible_collections.plumbline.sglang.plugins.module_utils.releases import manifest as release_manifest
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases import release as release_module
+from ansible_collections.plumbline.sglang.plugins.module_utils.releases.interpreters import Unanswered
 from ansible_collections.plumbline.sglang.plugins.module_utils.releases.release import Releases
 from ansible_collections.plumbline.sglang.tests.unit import artifacts
 
@@ -137,7 +139,8 @@ def test_an_unfinished_build_is_built_anew(built: dict[str, Any], monkeypatch: p
     far = Path(built["path"]).parent / ("x" * 120)
     far.mkdir()
     monkeypatch.setenv("TMPDIR", str(far))
-    os.unlink(os.path.join(built["path"], release_manifest.NAME))
+    for name in (release_manifest.NAME, release_manifest.UNPROVED):
+        Path(built["path"], name).unlink(missing_ok=True)
     leftover = site(built) / "half_installed.py"
     leftover.write_text("")
     assert ensure(built, check_mode=True)["reason"] == "an unfinished build lies there"
@@ -192,3 +195,48 @@ def test_something_that_is_no_release_is_not_removed(place: Path) -> None:
 def test_the_lock_may_come_in_any_order(built: dict[str, Any]) -> None:
     assert locks.parse("beta==2.1\n# comment\nalpha==1.0").text == LOCK
     assert ensure({**built, "requirements": "beta==2.1\nalpha==1.0\n"})["state"] == "unchanged"
+
+
+def test_an_interpreter_that_gives_no_answer_is_no_reason_to_remove_a_release(built: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(path: str) -> None:
+        raise Unanswered(f"{path} -I did not end within 60 s")
+
+    before = sorted(os.listdir(built["path"]))
+    monkeypatch.setattr(release_module, "ask_interpreter", silent)
+    with pytest.raises(Problem) as caught:
+        ensure(built)
+    assert "did not end within 60 s" in caught.value.seen
+    assert sorted(os.listdir(built["path"])) == before
+
+
+def test_a_release_that_was_mended_and_does_not_import_is_not_called_whole(built: dict[str, Any]) -> None:
+    ensure(built)
+    (site(built) / "beta.py").unlink()
+    for _run in range(2):
+        with pytest.raises(Problem):
+            ensure({**built, "import_check": ["nowhere"]})
+        assert not os.path.exists(os.path.join(built["path"], release_manifest.NAME))
+    assert (site(built) / "beta.py").exists()
+    assert ensure(built)["reason"] == "its import check had not passed yet"
+    assert ensure(built)["state"] == "unchanged"
+
+
+def test_a_removal_that_is_cut_short_leaves_the_place_free(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = place / "cut"
+    release = {**describe(place, name="cut-1-abc"), "path": str(root / "cut-1-abc")}
+    os.makedirs(release["path"])
+    (root / "cut-1-abc" / "pyvenv.cfg").write_text("")
+    (root / ".trash-mine").mkdir()
+    one = Releases(release, Progress(None))
+
+    def killed(*_arguments: Any, **_options: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(release_module.shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            one._remove()
+    assert not os.path.exists(release["path"])
+    assert len(list(root.iterdir())) == 2
+    one._clear_trash()
+    assert os.listdir(root) == [".trash-mine"]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -231,3 +232,35 @@ def test_what_the_service_user_cannot_read_is_named(store: snapshot_store.Store,
         store.verify(check_mode=True)
     assert SECOND in caught.value.seen
     assert "chmod" in caught.value.next
+
+
+def test_another_run_on_the_same_snapshot_is_refused(store: snapshot_store.Store, origin: Path) -> None:
+    plan = copy(store, origin)
+    artifacts.safetensors(origin / SECOND, {"c": 999})
+    with open(store.manifest + ".lock", "rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        for part in (store.prepare, store.finish, store.refresh):
+            with pytest.raises(Problem) as caught:
+                part(source(origin))
+            assert "another run is verifying this snapshot" in caught.value.seen
+            assert "wait until it has ended" in caught.value.next
+    assert os.listdir(os.path.dirname(store.path)) == ["tiny"]
+    assert plan["stage"] != copy(store, origin)["stage"]
+
+
+def test_a_stage_that_another_run_finished_is_told(store: snapshot_store.Store, origin: Path) -> None:
+    copy(store, origin)
+    with pytest.raises(Problem) as caught:
+        store.finish(source(origin, hashed=True))
+    assert "is gone" in caught.value.seen
+    assert store.inspect(source(origin))["current"]
+
+
+def test_a_copy_says_how_much_was_sent(store: snapshot_store.Store, origin: Path) -> None:
+    store.prepare(source(origin))
+    plan = copy(store, origin)
+    assert plan["bytes"] > 0
+    (origin / "config.json").write_text((origin / "config.json").read_text() + " ")
+    stage = store.prepare(source(origin))["stage"]
+    shutil.copyfile(origin / "config.json", os.path.join(stage, "config.json"))
+    assert store.finish(source(origin, hashed=True))["bytes"] == os.path.getsize(origin / "config.json")

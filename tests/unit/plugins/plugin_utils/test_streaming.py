@@ -194,3 +194,41 @@ def test_a_connection_that_stays_lost_says_where_the_result_will_be(said: list[s
 def test_nothing_is_shown_of_a_task_with_no_log(said: list[str]) -> None:
     Action(None, no_log=True).say("x")
     assert said == []
+
+
+def test_a_worker_that_never_named_itself_is_lost_after_a_while() -> None:
+    now = [0.0]
+    follower = Follower(patience=2, clock=lambda: now[0])
+    follower.take(Look("1 50", None, []))
+    now[0] = follower.NAMELESS_LIMIT
+    assert not follower.may_be_over  # one look says little: the connection may have been away
+    follower.take(Look("1 50", None, []))
+    assert (follower.may_be_over, follower.gone) == (True, True)
+    follower.take(ALIVE)
+    assert (follower.may_be_over, follower.gone) == (False, False)
+
+
+def test_a_job_file_that_was_rewritten_is_no_lost_worker() -> None:
+    now = [0.0]
+    follower = Follower(patience=1, clock=lambda: now[0])
+    follower.take(Look("1 50", None, []))
+    now[0] = follower.NAMELESS_LIMIT
+    follower.take(Look("2 900", None, []))
+    assert (follower.may_be_over, follower.gone) == (True, False)
+
+
+def test_a_worker_killed_before_its_first_line_is_told(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Follower, "NAMELESS_LIMIT", 0.0)
+    status = {"ansible_job_id": "j1", "finished": False, "started": True}
+    shell, _commands = answers(*["job 1 50\ngone\n--lines--\n"] * 9)
+    result = Action(lambda limit, **options: STARTED if options.get("wrap_async") else status, shell).run_module({})
+    assert result["failed"] and "no process named itself" in result["msg"]
+
+
+def test_silence_is_told_as_work(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Action, "STATUS_EVERY", -1.0)
+    states = [{"finished": False, "started": True}, {"finished": True, "started": True, "changed": False}]
+    alive = "job 1 50\n7 (python) S " + " ".join(["0"] * 18) + " 4711\n--lines--\n"
+    shell, _commands = answers(alive + "100.0 @pid 7 4711\n", alive)
+    Action(lambda limit, **options: STARTED if options.get("wrap_async") else states.pop(0), shell).run_module({})
+    assert said == ["node1 | still at work, 0 s, nothing new to show"]
