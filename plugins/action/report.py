@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
 from typing import Any
 
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -30,10 +34,15 @@ class ActionModule(ActionBase):
                 "canaries": {"type": "str", "default": "plumbline_canaries"},
                 "roles": {"type": "list", "elements": "str", "choices": ["prefill", "decode", "router"]},
                 "quiet_when_ready": {"type": "bool", "default": False},
+                "complete": {"type": "bool", "default": False},
+                "file": {"type": "path"},
             }
         )
-        hostvars = (task_vars or {})["hostvars"]
-        plan = (task_vars or {})["ansible_facts"]["plumbline_plan"]
+        task_vars = task_vars or {}
+        hostvars = task_vars["hostvars"]
+        plan = (task_vars.get("ansible_facts") or {}).get("plumbline_plan")
+        if not plan:
+            raise AnsibleActionFail("the fact plumbline_plan is missing. Run plumbline.sglang.plan (run_once: true) before plumbline.sglang.report")
         entries = [entry for entry in plan["instances"] if not options["roles"] or entry["role"] in options["roles"]]
         verdicts, canaries = [], []
         for host in plan["hosts"]:
@@ -44,13 +53,25 @@ class ActionModule(ActionBase):
                 registered = known[options["canaries"]]
                 found = registered.get("results", [registered])
                 canaries += [item for item in found if "reply" in item]
-        table = report.rows(entries, verdicts)
+        table = report.rows(entries, verdicts, task_vars.get("ansible_play_hosts_all", []) if options["complete"] else [])
         failed = report.failed(table)
         text = "\n".join(part for part in (report.table_text(table), report.details_text(table), *map(report.canary_text, canaries)) if part)
         if failed or not options["quiet_when_ready"]:
             display.display("\n" + text + "\n")
+        if options["file"]:
+            self._write(options["file"], {"plan": plan["digest"], "ready": not failed, "instances": table, "canaries": canaries})
         if failed:
             # Nothing but the message: the callback would print every other key below it, and the end is where people look.
             return {"changed": False, "failed": True, "msg": report.failure_text(table)}
         result.update(changed=False, instances=table, canaries=canaries, text=text)
         return result
+
+    def _write(self, path: str, content: dict[str, Any]) -> None:
+        """The same as data, on the controller: whole or not at all."""
+        target = self._loader.path_dwim(path)
+        try:
+            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=os.path.dirname(target), delete=False) as file:
+                json.dump(content, file, indent=1)
+            os.replace(file.name, target)
+        except OSError as error:
+            raise AnsibleActionFail(f"the report cannot be written to {target}: {error.strerror}. Give a file in a directory that exists.") from None

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, plumbline.sglang contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a deploy ends with: one line per instance that a glance takes in, then what to do about each that is not ready.
+"""What a deploy and a verification end with: one table that a glance takes in, then what to do about each instance that is not ready.
 
-Pure: from plan entries and the results of M(plumbline.sglang.wait_for_sglang_ready) and the canary to text.
+Pure: from plan entries and the results of M(plumbline.sglang.wait_for_sglang_ready) and the canary to text and plain data.
 """
 
 from __future__ import annotations
@@ -15,27 +15,43 @@ NOT_CHECKED = "NOT CHECKED"
 #: Check mode: a real run would wait here; what is not ready now says nothing about it.
 WOULD_WAIT = "WOULD WAIT"
 _NO_FAILURE = ("READY", NOT_CHECKED, WOULD_WAIT)
+_UNASKED = "INCONCLUSIVE"
+
+#: The columns of signals, in the order in which a run comes by them.
+_SIGNALS = ("process", "log", "http", "memory", "identity", "bootstrap", "router", "load")
+_STATES = {"passed": "ok", "pending": "wait", "failed": "FAIL", "unknown": "?"}
+_TIMES = {0: "", 1: "once", 2: "twice"}
 
 
-def rows(entries: Iterable[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row per entry: its verdict, or NOT CHECKED where no result speaks of it (an earlier failure, or ``--limit``)."""
+def rows(entries: Iterable[Mapping[str, Any]], results: Sequence[Mapping[str, Any]], asked: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """One row per entry: its verdict, or NOT CHECKED where no result speaks of it (an earlier failure, or ``--limit``).
+
+    ``asked`` are the hosts of which a result was expected: without one, what runs there is INCONCLUSIVE and not passed over.
+    """
     by_key = {(result["host"], result["instance"]): result for result in results}
-    table = []
-    for entry in entries:
-        result = by_key.get((entry["host"], entry["instance"]), {})
-        table.append(
-            {
-                "host": entry["host"],
-                "instance": entry["instance"],
-                "unit": entry["unit"],
-                "verdict": _verdict(result),
-                "reason": result.get("reason", ""),
-                "seconds": result.get("seconds"),
-                "last_lines": list(result.get("last_lines", [])),
-                "next": list(result.get("next", [])) if not isinstance(result.get("next"), str) else [result["next"]],
-            }
-        )
-    return table
+    expected = set(asked)
+    return [_row(entry, by_key.get((entry["host"], entry["instance"])), entry["host"] in expected) for entry in entries]
+
+
+def _row(entry: Mapping[str, Any], result: Mapping[str, Any] | None, expected: bool) -> dict[str, Any]:
+    if result is None:
+        verdict, reason = (_UNASKED, "its host could not be asked: unreachable, or an earlier task failed") if expected else (NOT_CHECKED, "")
+        result = {"verdict": verdict, "reason": reason, "next": [f"look for {entry['host']} further up in this output"] if expected else []}
+    steps = result.get("next", [])
+    return {
+        "instance": entry["instance"],
+        "host": entry["host"],
+        "unit": entry["unit"],
+        "verdict": _verdict(result),
+        "reason": result.get("reason", ""),
+        "seconds": result.get("seconds"),
+        "restarts": result.get("restarts"),
+        "invocation": result.get("invocation", ""),
+        "signals": {name: signal["state"] for name, signal in (result.get("signals") or {}).items()},
+        "resolved": dict(result.get("resolved") or {}),
+        "last_lines": list(result.get("last_lines", [])),
+        "next": [steps] if isinstance(steps, str) else list(steps),
+    }
 
 
 def _verdict(result: Mapping[str, Any]) -> str:
@@ -44,13 +60,34 @@ def _verdict(result: Mapping[str, Any]) -> str:
 
 
 def table_text(table: Sequence[Mapping[str, Any]]) -> str:
-    """The rows as aligned columns: verdict, host, instance, seconds to ready, reason."""
-    cells = [
-        (row["verdict"], row["host"], row["instance"], "" if row["seconds"] is None else f"{row['seconds']:.0f} s", row["reason"])
-        for row in table
+    """The rows as aligned columns under a head: verdict, host, instance, unit, seconds to ready, restarts, each signal, why not READY."""
+    shown = [name for name in _SIGNALS if any(name in row["signals"] for row in table)]
+    head = ["VERDICT", "HOST", "INSTANCE", "UNIT", "READY AFTER", "RESTARTED", *(name.upper() for name in shown), ""]
+    cells = [head, *(_cells(row, shown) for row in table)]
+    widths = [max(len(cell[column]) for cell in cells) for column in range(len(head) - 1)]
+    return "\n".join("  ".join([*(text.ljust(width) for text, width in zip(cell, widths)), cell[-1]]).rstrip() for cell in cells)
+
+
+def _cells(row: Mapping[str, Any], signals: Sequence[str]) -> list[str]:
+    restarts = row["restarts"] or 0
+    return [
+        row["verdict"],
+        row["host"],
+        row["instance"],
+        row["unit"],
+        "" if row["seconds"] is None else f"{row['seconds']:.0f} s",
+        _TIMES.get(restarts, f"{restarts} times"),
+        *(_STATES.get(row["signals"].get(name, ""), "") for name in signals),
+        _why(row),
     ]
-    widths = [max((len(cell[column]) for cell in cells), default=0) for column in range(4)]
-    return "\n".join("  ".join([*(cell[i].ljust(widths[i]) for i in range(4)), cell[4]]).rstrip() for cell in cells)
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    """The last column: why it is not READY; of one that is, only that it was restarted."""
+    if row["verdict"] != "READY":
+        return str(row["reason"])
+    restarts = row["restarts"] or 0
+    return f"restarted {_TIMES.get(restarts, f'{restarts} times')}" if restarts else ""
 
 
 def details_text(table: Sequence[Mapping[str, Any]], *, lines: int = 8) -> str:

@@ -31,6 +31,15 @@ options:
     description: Print nothing where every instance that was checked is ready. For a gate in the middle of a play.
     type: bool
     default: false
+  complete:
+    description:
+      - Expect a result of every instance on the hosts of this play. One without is V(INCONCLUSIVE), so that a host which could not be asked is not
+        passed over.
+    type: bool
+    default: false
+  file:
+    description: A file on the controller to which the outcome is written as JSON, also where the task fails.
+    type: path
 attributes:
   check_mode:
     support: full
@@ -82,6 +91,22 @@ instances:
     seconds:
       description: Seconds from the start of the invocation to readiness; null where it is not known.
       type: float
+      returned: always
+    restarts:
+      description: How often systemd has restarted the unit by itself; null where it is not known.
+      type: int
+      returned: always
+    invocation:
+      description: The run that the verdict speaks of; empty where it is not known.
+      type: str
+      returned: always
+    signals:
+      description: The state of each signal, V(passed), V(pending), V(failed) or V(unknown), by its name.
+      type: dict
+      returned: always
+    resolved:
+      description: What the engine resolved for itself, as M(plumbline.sglang.wait_for_sglang_ready) returns it.
+      type: dict
       returned: always
     last_lines:
       description: The last lines that this invocation logged.

@@ -11,8 +11,9 @@ author: plumbline.sglang contributors (@plumbline-sglang)
 description:
   - Watches one or several instances of this host at once, until each is ready, has failed, or has used up its time.
   - An instance is ready when several independent witnesses agree, and each speaks of the one run (systemd invocation) that was asked about. A
-    server needs its process and the owner of its socket, its start-up log, C(/ready) and one generation, its identity, and the bootstrap registry;
-    a router its process, its log, and workers that are exactly the planned ones.
+    server needs its process and the owner of its socket, its start-up log, C(/ready) and one generation, its weights in memory, its identity, and
+    in a PD group the bootstrap registry; a router its process, its log, and workers that are exactly the planned ones.
+  - A start is explained as well, by what was in the page cache before it and what was read since. One that nothing explains is V(INCONCLUSIVE).
   - A run that cannot become ready ends the wait at once (its process ended or restarted, a fatal line, another process on its port), with the
     first cause from its own log.
   - What could not be observed never counts as passed.
@@ -30,7 +31,7 @@ options:
   role:
     description: The role of the single instance.
     type: str
-    choices: [prefill, decode, router]
+    choices: [prefill, decode, regular, router]
   address:
     description: The address at which the single instance listens.
     type: str
@@ -53,11 +54,27 @@ options:
   tp_size:
     description: The tensor-parallel size that is expected of the single instance.
     type: int
+  device:
+    description: What the single instance computes on. Its memory is looked for there.
+    type: str
+    choices: [cuda, cpu]
+    default: cuda
+  gpus:
+    description:
+      - The GPUs of the single instance, by their index in PCI order.
+      - Without it, its memory may lie on any GPU of the host.
+    type: list
+    elements: int
+    default: []
   render_digest:
     description: The digest of the rendered set that the single instance must run.
     type: str
   credential_path:
     description: A file on the host that holds the API key of the single instance. The key is read there and never returned.
+    type: path
+  state_dir:
+    description:
+      - Where the proofs of the single instance are kept, below C(proofs/). Without it, none are.
     type: path
   prefill_workers:
     description:
@@ -83,8 +100,17 @@ options:
       - Otherwise a pending automatic restart is waited for, and its new run is taken up.
     type: bool
     default: false
+  record_proof:
+    description:
+      - Write down what was seen when an invocation is found ready for the first time. Later its start-up lines may have left the journal; then this
+        proof stands for them.
+      - Nothing else is ever written.
+    type: bool
+    default: true
   timeout:
-    description: Seconds to wait for each instance. Without it, the start budget of its plan entry (1800 for a single instance).
+    description:
+      - Seconds to wait for each instance. Without it, the start budget of its plan entry (1800 for a single instance).
+      - 0 looks once, for at most the 25 seconds that a generation may take.
     type: int
   peer_timeout:
     description:
@@ -118,6 +144,8 @@ notes:
   - Changes nothing, and is never C(changed).
 seealso:
   - module: plumbline.sglang.plan
+  - module: plumbline.sglang.served_model_check
+  - module: plumbline.sglang.router_check
   - module: plumbline.sglang.pd_canary
 """
 
@@ -171,7 +199,7 @@ instances:
       type: str
       returned: always
     role:
-      description: V(prefill), V(decode) or V(router).
+      description: V(prefill), V(decode), V(regular) or V(router).
       type: str
       returned: always
     group:
@@ -197,6 +225,24 @@ instances:
       type: list
       elements: str
       returned: always
+    restarts:
+      description: How often systemd has restarted the unit by itself since somebody started it.
+      type: int
+      returned: always
+    resolved:
+      description:
+        - What the engine resolved for itself, from its server and its log, compared with each other and with the plan. C(context_length) and
+          C(kv_tokens) in tokens, C(disaggregation_mode), C(transfer_backend). Empty for a router, and where the server was not asked.
+      type: dict
+      returned: always
+    proof:
+      description: The file on the host that holds the proof of this invocation; empty where there is none.
+      type: str
+      returned: always
+    proved_at:
+      description: When this invocation was first found ready by an earlier check (UTC); null where it was not.
+      type: str
+      returned: always
     invocation:
       description: The systemd InvocationID of the run that the verdict speaks of; empty where the unit never ran.
       type: str
@@ -207,6 +253,10 @@ instances:
       returned: always
     waited:
       description: Seconds that this wait took.
+      type: float
+      returned: always
+    at:
+      description: When the verdict was reached, in seconds on the host's monotonic clock, as systemd and the journal count them.
       type: float
       returned: always
     would_wait:
@@ -241,12 +291,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.local import LocalHost
 from ansible_collections.plumbline.sglang.plugins.module_utils.progress import Progress
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.instance_entry import from_parameters, problems
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.observer import Observer
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.verdict import NOT_READY, READY, worst
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.waiter import Outcome, Reporter, Settings, Watch, result, wait_all
-
-_ONE_LOOK = 0.0
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.check import Request, as_trial, check
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.instance_entry import ROLES, from_parameters, parameter_problems, problems
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.verdict import READY, worst
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.waiter import Settings
 
 
 def spec() -> dict[str, Any]:
@@ -254,7 +302,7 @@ def spec() -> dict[str, Any]:
     return {
         "instances": {"type": "list", "elements": "dict"},
         "unit": {"type": "str"},
-        "role": {"type": "str", "choices": ["prefill", "decode", "router"]},
+        "role": {"type": "str", "choices": list(ROLES)},
         "address": {"type": "str", "default": "127.0.0.1"},
         "port": {"type": "int"},
         "bootstrap_port": {"type": "int"},
@@ -262,12 +310,16 @@ def spec() -> dict[str, Any]:
         "model_path": {"type": "path"},
         "version": {"type": "str"},
         "tp_size": {"type": "int"},
+        "device": {"type": "str", "choices": ["cuda", "cpu"], "default": "cuda"},
+        "gpus": {"type": "list", "elements": "int", "default": []},
         "render_digest": {"type": "str"},
         "credential_path": {"type": "path"},
+        "state_dir": {"type": "path"},
         "prefill_workers": {"type": "list", "elements": "str", "default": []},
         "decode_workers": {"type": "list", "elements": "str", "default": []},
         "invocations": {"type": "dict", "default": {}},
         "deployment": {"type": "bool", "default": False},
+        "record_proof": {"type": "bool", "default": True},
         "timeout": {"type": "int"},
         "peer_timeout": {"type": "int", "default": 300},
         "passes": {"type": "int", "default": 2, "no_log": False},
@@ -281,6 +333,17 @@ def entries_of(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     if parameters["instances"] is not None:
         return list(parameters["instances"])
     return [from_parameters(parameters)]
+
+
+def request_of(parameters: Mapping[str, Any], check_mode: bool) -> Request:
+    """What is asked of the checks; check mode looks once and writes nothing."""
+    return Request(
+        timeout=0 if check_mode else parameters["timeout"],
+        invocations=parameters["invocations"],
+        deployment=parameters["deployment"],
+        record=parameters["record_proof"] and not check_mode,
+        settings=Settings(passes=max(1, parameters["passes"]), peer_patience=float(parameters["peer_timeout"])),
+    )
 
 
 def text_of(results: list[dict[str, Any]]) -> str:
@@ -304,36 +367,16 @@ def main() -> None:
         mutually_exclusive=[("instances", "unit")],
         required_by={"unit": ("role", "port")},
     )
-    parameters = module.params
-    entries = entries_of(parameters)
-    bad = [line for entry in entries for line in problems(entry)]
+    bad = parameter_problems(module.params)
+    entries = [] if bad else entries_of(module.params)
+    bad += [line for entry in entries for line in problems(entry)]
     if bad:
         module.fail_json(
             msg="nothing was looked at: " + "; ".join(bad), ready=False, verdict="INCONCLUSIVE", would_wait=False, instances=[]
         )
-
-    host = LocalHost()
-    board: dict[str, Outcome] = {}
-    settings = Settings(passes=max(1, parameters["passes"]), peer_patience=float(parameters["peer_timeout"]))
-    watches = []
-    for entry in entries:
-        asked = str(parameters["invocations"].get(entry["instance"]) or "")
-        watches.append(Watch(Observer(entry, host, asked, parameters["deployment"]), host, settings, board))
-    budgets = {
-        entry["instance"]: _ONE_LOOK if module.check_mode else float(parameters["timeout"] or entry.get("start_budget_seconds") or 1800)
-        for entry in entries
-    }
-    outcomes = wait_all(watches, budgets, Reporter(Progress(parameters["progress_file"]).line, host))
-
-    results = []
-    for entry in entries:
-        item = result(entry, outcomes[entry["instance"]])
-        item["would_wait"] = module.check_mode and item["verdict"] != READY
-        if item["would_wait"]:
-            # A unit that does not run yet is no failure of a deploy that has only been tried.
-            running = item["signals"]["process"]["details"].get("running")
-            item.update(verdict=item["verdict"] if running else NOT_READY, reason=f"would wait: {item['reason']}")
-        results.append(item)
+    progress = Progress(module.params["progress_file"])
+    results = check(entries, LocalHost(), request_of(module.params, module.check_mode), progress.line)
+    results = [as_trial(item) if module.check_mode else {**item, "would_wait": False} for item in results]
     verdict = worst([item["verdict"] for item in results])
     answer = {
         "changed": False,
@@ -343,7 +386,7 @@ def main() -> None:
         "instances": results,
         "msg": text_of(results),
     }
-    if verdict != READY and parameters["on_not_ready"] == "fail" and not module.check_mode:
+    if verdict != READY and module.params["on_not_ready"] == "fail" and not module.check_mode:
         module.fail_json(**answer)
     module.exit_json(**answer)
 

@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
+from ansible_collections.plumbline.sglang.plugins.module_utils.host.gpus import GpuReport
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import REFUSED, HttpError, Response
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.journal import Record
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.local import LocalHost
-from ansible_collections.plumbline.sglang.plugins.module_utils.host.procfs import Listener
+from ansible_collections.plumbline.sglang.plugins.module_utils.host.procfs import Listener, Task
+from ansible_collections.plumbline.sglang.plugins.module_utils.host.storage import BytesRead
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.systemd import UnitState
+from ansible_collections.plumbline.sglang.plugins.module_utils.signals.base import Context
+from ansible_collections.plumbline.sglang.plugins.module_utils.signals.log_view import LogView
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots.safetensors import Tensor
+from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots.weights import Weights, WeightsError
 
 CAPTURES = Path(__file__).parent / "fixtures" / "captures"
 RUN = "aaaa0000aaaa0000aaaa0000aaaa0000"
@@ -26,6 +32,11 @@ STARTED = 1000.0
 PID, CHILD, STRANGER = 4298, 4574, 666
 DIGEST = "d" * 64
 ADDRESS = "127.0.0.1"
+MODEL = "/srv/models/tiny-llama"
+SHARD = f"{MODEL}/model.safetensors"
+GIB = 1 << 30
+#: What /generate answers (srt/managers/tokenizer_manager.py: text and meta_info), as far as anybody reads it.
+TOKEN = json.dumps({"text": "!", "meta_info": {"completion_tokens": 1}}).encode()
 
 
 def capture(name: str) -> str:
@@ -68,6 +79,9 @@ def entry(role: str = "prefill", **changes: Any) -> dict[str, Any]:
         "url": f"http://{ADDRESS}:{ports[role]}",
         "bootstrap_port": 8998 if role == "prefill" else None,
         "ports": [],
+        "device": "cpu",
+        "gpus": [],
+        "model": {"name": "tiny-llama", "path": MODEL} if role != "router" else None,
         "served_name": "/srv/models/tiny-llama",
         "argv": argv(role),
         "environment": {},
@@ -108,8 +122,11 @@ def route(**changes: Any) -> bytes:
 class Follow:
     """A follower of the made-up journal."""
 
+    urgent = False
+
     def __init__(self, host: Host, invocation: str, cursor: str) -> None:
         self._host, self._invocation, self._cursor = host, invocation, cursor
+        self._told = host.now
         self.alive = True
 
     def fileno(self) -> int:
@@ -120,7 +137,9 @@ class Follow:
         """What has come since."""
         new = list(self._host.journal(self._invocation, self._cursor))
         self._cursor = new[-1].cursor if new else self._cursor
-        return new
+        words = [record for record in self._host.words if self._told < record.monotonic <= self._host.now]
+        self._told = self._host.now
+        return new + words
 
     def close(self) -> None:
         """Stop following."""
@@ -130,17 +149,40 @@ class Follow:
 class Exit:
     """The end of a process, by hand."""
 
+    urgent = False
+
     def __init__(self, host: Host, pid: int) -> None:
         self._host, self.pid = host, pid
 
     def fileno(self) -> int:
-        """Nothing to wait on."""
-        return -1
+        """A descriptor in name only: the clock wakes everybody."""
+        return 0
 
     @property
     def ended(self) -> bool:
         """Whether a test has ended it."""
         return self.pid in self._host.dead
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class Cgroup:
+    """A control group that is empty once all its processes are dead."""
+
+    urgent = True
+
+    def __init__(self, host: Host, control_group: str) -> None:
+        self._host, self.control_group = host, control_group
+
+    def fileno(self) -> int:
+        """A descriptor in name only."""
+        return 0
+
+    @property
+    def emptied(self) -> bool:
+        """Whether nobody is left."""
+        return not self._host.cgroup_pids(self.control_group)
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -155,7 +197,17 @@ class Host(LocalHost):
             f"sglang-{role}-g-a.service", "loaded", "active", "running", "success", RUN, PID, control_group="/u", exec_main_pid=PID, exec_main_start=STARTED
         )
         self.log: list[Record] = []
+        self.words: list[Record] = []
         self.processes = {PID: "/u", CHILD: "/u", STRANGER: "/user.slice"}
+        self.names = {CHILD: "sglang::schedul"}
+        self.stopped: set[int] = set()
+        self.files: dict[str, dict[str, Any]] = {}
+        self.model = Weights(MODEL, {SHARD: GIB}, {"model.layers.0.w": Tensor("BF16", GIB)}, {"num_hidden_layers": 2})
+        self.anonymous = {PID: GIB // 2, CHILD: 2 * GIB}
+        self.cards = GpuReport(problem="no NVIDIA driver")
+        self.cached: int | None = GIB
+        self.storage = BytesRead(0, "/proc/PID/io of its processes")
+        self.shows = 0
         self.environments: dict[int, dict[str, str]] = {PID: {"PATH": "/bin", "PLUMBLINE_RENDER": DIGEST}}
         self.sockets: dict[int, int] = {}
         self.visible = True
@@ -178,6 +230,10 @@ class Host(LocalHost):
         """Change the unit's state."""
         self.state = replace(self.state, **changes)
 
+    def systemd_says(self, text: str) -> None:
+        """Let systemd say something of the unit now."""
+        self.words.append(Record(text, self.now, 0.0, 1, about=self.state.unit))
+
     def says(self, text: str, pid: int = PID, invocation: str = RUN) -> None:
         """Let the run log something now."""
         self.log += records(text, self.now, pid=pid, invocation=invocation)
@@ -189,6 +245,7 @@ class Host(LocalHost):
         self.sockets[port] = PID
         self.answers[f"{url}/ready"] = Response(200)
         self.answers[f"{url}/health"] = Response(200, seconds=1.0)
+        self.answers[f"{url}/generate"] = Response(200, TOKEN, seconds=0.1)
         for path in ("/model_info", "/v1/models", "/server_info"):
             self.answers[url + path] = Response(200, json.dumps(body(f"{role}_endpoints.txt", f"GET {path}")).encode())
         if role == "prefill":
@@ -198,6 +255,7 @@ class Host(LocalHost):
     # --- what is asked of it ------------------------------------------------------------------------------------------
 
     def unit(self, name: str) -> UnitState:
+        self.shows += 1
         return self.state
 
     def journal(self, invocation: str, cursor: str = "") -> Iterator[Record]:
@@ -206,20 +264,49 @@ class Host(LocalHost):
             if number > first and record.invocation == invocation and record.monotonic <= self.now:
                 yield replace(record, cursor=str(number))
 
-    def follow(self, invocation: str, cursor: str = "") -> Any:
+    def follow(self, invocation: str, unit: str, cursor: str = "") -> Any:
         return Follow(self, invocation, cursor)
 
     def previous_invocation(self, unit: str, current: str) -> str:
         return self.previous
 
     def cgroup_pids(self, control_group: str) -> set[int]:
-        return {pid for pid, group in self.processes.items() if group == control_group}
+        return {pid for pid, group in self.processes.items() if group == control_group and pid not in self.dead}
 
     def cgroup_of(self, pid: int) -> str:
         return self.processes.get(pid, "")
 
     def command_of(self, pid: int) -> str:
         return "python3"
+
+    def tasks(self, pids: set[int]) -> list[Task]:
+        return [Task(pid, self.names.get(pid, "python3"), "T" if pid in self.stopped else "S") for pid in sorted(pids)]
+
+    def anonymous_bytes(self, pids: Sequence[int]) -> dict[int, int]:
+        return {pid: self.anonymous[pid] for pid in pids if pid in self.anonymous}
+
+    def gpus(self) -> GpuReport:
+        return self.cards
+
+    def weights(self, directory: str) -> Weights:
+        if directory != self.model.directory:
+            raise WeightsError(f"{directory} cannot be read: No such file or directory")
+        return self.model
+
+    def cached_bytes(self, files: Iterable[str]) -> int | None:
+        return self.cached
+
+    def file_system(self, path: str) -> str:
+        return "ext4"
+
+    def bytes_read(self, control_group: str) -> BytesRead:
+        return self.storage
+
+    def read_state(self, path: str) -> dict[str, Any] | None:
+        return self.files.get(path)
+
+    def write_state(self, path: str, content: Mapping[str, Any]) -> None:
+        self.files[path] = dict(content)
 
     def environment_of(self, pid: int) -> dict[str, str]:
         return self.environments[pid]
@@ -233,6 +320,9 @@ class Host(LocalHost):
 
     def watch_exit(self, pid: int) -> Any:
         return Exit(self, pid)
+
+    def watch_cgroup(self, control_group: str) -> Any:
+        return Cgroup(self, control_group)
 
     def request(self, url: str, **options: Any) -> Response:
         self.asked.append(url.partition("?")[0])
@@ -250,14 +340,14 @@ class Host(LocalHost):
 
     def wait(self, sources: Sequence[Any], seconds: float) -> bool:
         """Go on to the next event, at most ``seconds``; True where one of the things waited for has news."""
-        before = len([record for record in self.log if record.monotonic <= self.now])
+        before = len([record for record in self.log + self.words if record.monotonic <= self.now])
         until = self.now + max(seconds, 0.001)
         if self.events and self.events[0][0] <= until:
             until = max(self.now, self.events[0][0])
         self.now = until
         while self.events and self.events[0][0] <= self.now:
             self.events.pop(0)[1](self)
-        news = len([record for record in self.log if record.monotonic <= self.now]) > before
+        news = len([record for record in self.log + self.words if record.monotonic <= self.now]) > before
         return bool(sources) and (news or bool(self.dead))
 
     def monotonic(self) -> float:
@@ -265,3 +355,20 @@ class Host(LocalHost):
 
     def utc(self) -> str:
         return "2026-11-30T21:41:05.000000Z"
+
+
+def context(host: Host, role: str = "prefill", text: str = "", **changes: Any) -> Context:
+    """What a signal is given on this host, after the run has logged ``text``; ``changes`` are those of the entry."""
+    view = LogView(role)
+    view.feed(records(text))
+    deployment = changes.pop("deployment", False)
+    invocation = changes.pop("invocation", RUN)
+    proof = changes.pop("proof", None)
+    return Context(entry(role, **changes), host, host.state, view, invocation, deployment, proof=proof)
+
+
+def ready(role: str = "prefill") -> Host:
+    """A host whose captured server answers."""
+    host = Host(role)
+    host.serves(role)
+    return host

@@ -20,7 +20,7 @@ from typing import IO, Any, Callable
 from .command import CommandError, run
 
 #: Beside these, journalctl always prints the cursor and both timestamps.
-_FIELDS = "MESSAGE,_PID,_SYSTEMD_INVOCATION_ID"
+_FIELDS = "MESSAGE,_PID,_SYSTEMD_INVOCATION_ID,UNIT"
 _READ_BYTES = 1 << 16
 
 
@@ -30,7 +30,10 @@ class JournalError(Exception):
 
 @dataclass(frozen=True)
 class Record:
-    """One journal entry. ``monotonic`` is seconds on the host's monotonic clock, ``realtime`` seconds since the epoch."""
+    """One journal entry. ``monotonic`` is seconds on the host's monotonic clock, ``realtime`` seconds since the epoch.
+
+    ``about`` is the unit that systemd itself (PID 1) speaks of; empty for what a unit's own processes say.
+    """
 
     message: str
     monotonic: float = 0.0
@@ -38,6 +41,7 @@ class Record:
     pid: int = 0
     invocation: str = ""
     cursor: str = ""
+    about: str = ""
 
 
 def decode_message(value: Any) -> str:
@@ -77,6 +81,7 @@ def parse_line(line: bytes | str) -> Record | None:
         pid=number("_PID"),
         invocation=str(fields.get("_SYSTEMD_INVOCATION_ID") or ""),
         cursor=str(fields.get("__CURSOR") or ""),
+        about=str(fields.get("UNIT") or "") if fields.get("_PID") == "1" else "",
     )
 
 
@@ -173,10 +178,16 @@ def previous_invocation(unit: str, current: str, reader: Callable[[Sequence[str]
 
 
 class Follower:
-    """A running ``journalctl --follow`` of one invocation. ``fileno()`` is readable when there is something to poll."""
+    """A running ``journalctl --follow`` of one invocation, and of what systemd says of its unit (its end, its next start).
 
-    def __init__(self, invocation: str, cursor: str = "") -> None:
-        argv = _argv([f"_SYSTEMD_INVOCATION_ID={invocation}"], cursor, "--follow", "--no-tail")
+    ``fileno()`` is readable when there is something to poll.
+    """
+
+    urgent = False
+
+    def __init__(self, invocation: str, unit: str, cursor: str = "") -> None:
+        matches = [f"_SYSTEMD_INVOCATION_ID={invocation}", "+", f"UNIT={unit}", "_PID=1"]
+        argv = _argv(matches, cursor, "--follow", "--no-tail")
         self._process = _open(argv, subprocess.DEVNULL)
         self._rest = b""
         os.set_blocking(self.fileno(), False)

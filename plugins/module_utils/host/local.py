@@ -9,12 +9,15 @@ import fcntl
 import os
 import select
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
-from . import http, journal, procfs, systemd
+from ..snapshots.weights import Weights
+from ..snapshots.weights import read as read_weights
+from . import gpus, http, journal, page_cache, procfs, state_files, storage, systemd, watch
+from .gpus import GpuReport
 from .journal import Follower, Record
 
 #: Locks that keep generating probes of one server apart, also those of other processes.
@@ -22,10 +25,12 @@ LOCKS = "/run/plumbline"
 
 
 class Waitable(Protocol):
-    """Something that becomes readable when there is news; -1 where it cannot be waited on."""
+    """Something to wait on: readable when there is news, or with urgent data where ``urgent`` is true."""
+
+    urgent: bool
 
     def fileno(self) -> int:
-        """The descriptor."""
+        """The descriptor; -1 where it cannot be waited on."""
 
 
 class LocalHost:
@@ -39,9 +44,9 @@ class LocalHost:
         """The invocation's records after the cursor. :raises JournalError:"""
         return journal.read(invocation, cursor)
 
-    def follow(self, invocation: str, cursor: str = "") -> Follower:
-        """Follow the invocation's records. :raises JournalError:"""
-        return journal.Follower(invocation, cursor)
+    def follow(self, invocation: str, unit: str, cursor: str = "") -> Follower:
+        """Follow the invocation's records, and what systemd says of the unit. :raises JournalError:"""
+        return journal.Follower(invocation, unit, cursor)
 
     def previous_invocation(self, unit: str, current: str) -> str:
         """The invocation before ``current``, or nothing. :raises JournalError:"""
@@ -71,9 +76,49 @@ class LocalHost:
         """Which of ``pids`` (None: of all processes) hold these sockets."""
         return procfs.socket_owners(inodes, pids)
 
-    def watch_exit(self, pid: int) -> procfs.ExitWatch:
+    def tasks(self, pids: set[int]) -> list[procfs.Task]:
+        """Name and state of processes."""
+        return procfs.tasks(pids)
+
+    def watch_exit(self, pid: int) -> watch.ExitWatch:
         """Notice the end of a process."""
-        return procfs.ExitWatch(pid)
+        return watch.ExitWatch(pid)
+
+    def watch_cgroup(self, control_group: str) -> watch.CgroupWatch:
+        """Notice that no process is left in a control group."""
+        return watch.CgroupWatch(control_group)
+
+    def anonymous_bytes(self, pids: Sequence[int]) -> dict[int, int]:
+        """PID -> bytes of anonymous memory."""
+        return storage.anonymous_bytes(pids)
+
+    def gpus(self) -> GpuReport:
+        """The GPUs of this host and who holds their memory."""
+        return gpus.read()
+
+    def weights(self, directory: str) -> Weights:
+        """What the weights of a model take. :raises WeightsError:"""
+        return read_weights(directory)
+
+    def cached_bytes(self, files: Iterable[str]) -> int | None:
+        """Bytes of files that are in the page cache; None where this user is not told. :raises OSError:"""
+        return sum(page_cache.resident(path) for path in files) if page_cache.trustworthy() else None
+
+    def file_system(self, path: str) -> str:
+        """The type of the file system that a path lies on."""
+        return storage.file_system(path)
+
+    def bytes_read(self, control_group: str) -> storage.BytesRead:
+        """What a control group has read from storage."""
+        return storage.bytes_read(control_group, procfs.cgroup_pids(control_group))
+
+    def read_state(self, path: str) -> dict[str, Any] | None:
+        """The content of a state file that can be believed; None where there is none."""
+        return state_files.read(path)
+
+    def write_state(self, path: str, content: Mapping[str, Any]) -> None:
+        """Write a state file whole. :raises OSError:"""
+        state_files.write(path, content)
 
     def request(self, url: str, **options: Any) -> http.Response:
         """One HTTP request, see host/http.py. :raises HttpError: :raises CredentialError:"""
@@ -101,11 +146,13 @@ class LocalHost:
 
     def wait(self, sources: Sequence[Waitable], seconds: float) -> bool:
         """Sleep until one of the sources has news, at most ``seconds``; True where one has."""
-        descriptors = [source.fileno() for source in sources if source.fileno() >= 0]
-        if not descriptors:
+        readable = [source.fileno() for source in sources if source.fileno() >= 0 and not source.urgent]
+        urgent = [source.fileno() for source in sources if source.fileno() >= 0 and source.urgent]
+        if not readable and not urgent:
             time.sleep(seconds)
             return False
-        return bool(select.select(descriptors, [], [], seconds)[0])
+        ready = select.select(readable, [], urgent, seconds)
+        return bool(ready[0] or ready[2])
 
     def monotonic(self) -> float:
         """Seconds on the clock that systemd's and the journal's monotonic times use."""

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import select
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
-
-from ..progress import start_time
 
 PROC = "/proc"
 CGROUPS = "/sys/fs/cgroup"
@@ -26,6 +22,15 @@ class Listener:
     address: str
     port: int
     inode: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """A process. ``name`` is at most 15 characters, ``state`` the letter of proc(5): R, S, D, T (stopped), t (traced), Z (ended) …"""
+
+    pid: int
+    name: str
+    state: str
 
 
 def _text(path: str) -> str:
@@ -65,6 +70,18 @@ def command_of(pid: int, proc: str = PROC) -> str:
         return _text(f"{proc}/{pid}/comm").strip()
     except OSError:
         return ""
+
+
+def tasks(pids: Iterable[int], proc: str = PROC) -> list[Task]:
+    """Name and state of these processes, in order of PID; those that have ended meanwhile are left out."""
+    found = []
+    for pid in sorted(pids):
+        try:
+            head, _bracket, rest = _text(f"{proc}/{pid}/stat").rpartition(")")
+        except OSError:
+            continue
+        found.append(Task(pid, head.partition("(")[2], rest.split()[0] if rest.split() else "?"))
+    return found
 
 
 def environment_of(pid: int, proc: str = PROC) -> dict[str, str]:
@@ -137,34 +154,3 @@ def socket_owners(inodes: Iterable[int], pids: Iterable[int] | None = None, proc
             if inode is not None:
                 owners[inode].add(pid)
     return owners
-
-
-class ExitWatch:
-    """Notices the end of one process: by a pidfd where Python and the kernel have it, else by looking at /proc.
-
-    ``fileno()`` is a descriptor that becomes readable at the end, or -1 where only looking is possible.
-    """
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self._started = start_time(pid)
-        self._fd = -1
-        with suppress(AttributeError, OSError):
-            self._fd = os.pidfd_open(pid)
-
-    def fileno(self) -> int:
-        """The descriptor to wait on, or -1."""
-        return self._fd
-
-    @property
-    def ended(self) -> bool:
-        """True once the process has ended (also when its PID has been given to another one)."""
-        if self._fd >= 0:
-            return bool(select.select([self._fd], [], [], 0)[0])
-        return self._started is None or start_time(self.pid) != self._started
-
-    def close(self) -> None:
-        """Give the descriptor back."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1

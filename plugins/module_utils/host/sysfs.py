@@ -65,6 +65,17 @@ def pci_numa_node(bus_id: str, sys: str = SYS) -> int | None:
     return None if number < 0 else number
 
 
+def numa_of_pci(address: str, sys: str = SYS) -> tuple[int | None, str]:
+    """NUMA node of a PCI device and the processors of that node (``0-31``); (None, "") where the kernel knows no node."""
+    node = pci_numa_node(address, sys)
+    if node is None:
+        return None, ""
+    try:
+        return node, _text(f"{sys}/devices/system/node/node{node}/cpulist")
+    except OSError:
+        return node, ""
+
+
 def may_execute(path: str) -> bool:
     """Whether programs may run from the file system of ``path`` (it is not mounted ``noexec``).
 

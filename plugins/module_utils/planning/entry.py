@@ -146,5 +146,7 @@ def entry(instance: Instance, host: Host, release: Mapping[str, Any], group: Seq
             "renders": f"{variables['sglang_state_dir']}/renders/{name}",
             "state": f"{variables['sglang_state_dir']}/{name}",
             "cache": variables["sglang_cache_dir"],
+            # One path whatever its version: a newer collection replaces the file, and no unit changes for it.
+            "program": f"{variables['sglang_root']}/tools/plumbline.pyz",
         },
     }

@@ -71,6 +71,15 @@ def command_line(entry: Mapping[str, Any]) -> list[list[str]]:
     return lines + [list(map(str, words)) for words in entry["argv"]]
 
 
+def witness_line(entry: Mapping[str, Any]) -> list[str]:
+    """What an engine's unit runs before its main process: as root (``+``), since the page cache tells an unprivileged reader that
+    everything is in it, and without ever keeping the unit from starting (``-``)."""
+    if not entry["model"]:
+        return []
+    words = [entry["release"]["python"], "-I", entry["paths"]["program"], "witness", "--entry", entry["paths"]["config"]]
+    return ["ExecStartPre=+-" + " ".join(quote(word, command=True) for word in words)]
+
+
 def argv_text(argv: Sequence[Sequence[Any]]) -> str:
     """One flag with its values per line, as a person compares two launches."""
     return "".join(" ".join(_shown(str(word)) for word in words) + "\n" for words in argv)
@@ -116,6 +125,7 @@ def unit_text(entry: Mapping[str, Any], digest: str) -> str:
         f"User={entry['user']}",
         f"Group={entry['user_group']}",
         f"WorkingDirectory={quote(entry['paths']['cache'], command=False)}",
+        *witness_line(entry),
         f"ExecStart={start}",
         *(f"Environment={_assignment(name, value)}" for name, value in sorted(environment.items())),
         # The schedulers have no SIGTERM handler: only the main process is asked, the rest is killed at the end.
@@ -159,7 +169,7 @@ def directories(entry: Mapping[str, Any], digest: str) -> list[dict[str, str]]:
     instances = posixpath.dirname(paths["config"])
     credentials = sorted({posixpath.dirname(item["path"]) for item in entry["credentials"]})
     state = posixpath.dirname(paths["renders"])
-    open_to_all = [posixpath.dirname(instances), instances, posixpath.dirname(entry["launcher"])]
+    open_to_all = [posixpath.dirname(instances), instances, posixpath.dirname(entry["launcher"]), posixpath.dirname(paths["program"])]
     open_to_all += [posixpath.dirname(state), state, paths["renders"], f"{paths['renders']}/{digest}", paths["state"]]
     secret = sorted({posixpath.dirname(path) for path in credentials} | set(credentials))
     return [

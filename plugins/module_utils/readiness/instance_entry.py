@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-ROLES = ("prefill", "decode", "router")
+from .router_view import workers_of
+
+ROLES = ("prefill", "decode", "regular", "router")
 _NEEDED = ("instance", "unit", "role", "address", "port", "url")
 
 
@@ -33,6 +35,12 @@ def _is_port(value: Any) -> bool:
     return str(value).isdigit() and 0 < int(value) < 65536
 
 
+def parameter_problems(parameters: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the plain parameters, as text, before an entry is made from them."""
+    prefills, decodes = parameters.get("prefill_workers") or [], parameters.get("decode_workers") or []
+    return workers_of(prefills, decodes)[1] if prefills or decodes else []
+
+
 def from_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """An entry from the plain parameters of a module. What is not given is not expected, and so not compared."""
     role = parameters["role"]
@@ -41,7 +49,7 @@ def from_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     unit = str(parameters["unit"])
     unit = unit if unit.endswith(".service") else f"{unit}.service"
     expect = {
-        "disaggregation_mode": role if role != "router" else None,
+        "disaggregation_mode": {"router": None, "regular": "null"}.get(role, role),
         **{key: parameters.get(key) for key in ("served_name", "model_path", "version", "tp_size")},
     }
     credential = parameters.get("credential_path")
@@ -54,11 +62,14 @@ def from_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
         "url": f"http://{address}:{parameters['port']}",
         "bootstrap_port": parameters.get("bootstrap_port"),
         "served_name": parameters.get("served_name"),
+        "device": parameters.get("device"),
+        "gpus": list(parameters.get("gpus") or []),
         "argv": [],
         "environment": {},
         "credentials": [{"name": "api-key", "path": credential}] if credential else [],
         "peers": {kind: [_peer(url) for url in parameters.get(f"{kind}_workers") or []] for kind in ("prefill", "decode")},
         "expect": {key: value for key, value in expect.items() if value is not None},
+        "paths": {"state": parameters["state_dir"]} if parameters.get("state_dir") else {},
         "start_budget_seconds": parameters.get("timeout") or 1800,
         "render": {"digest": parameters.get("render_digest")},
     }

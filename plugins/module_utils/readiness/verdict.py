@@ -27,12 +27,15 @@ ORDER = (READY, NOT_READY, INCONCLUSIVE, FAILED)
 
 #: The witnesses that must agree, by role, in the order in which a reason names them.
 REQUIRED: Mapping[str, tuple[str, ...]] = {
-    "prefill": ("process", "log", "http", "identity", "bootstrap"),
-    "decode": ("process", "log", "http", "identity", "bootstrap"),
+    "prefill": ("process", "log", "http", "memory", "identity", "bootstrap"),
+    "decode": ("process", "log", "http", "memory", "identity", "bootstrap"),
+    "regular": ("process", "log", "http", "memory", "identity"),
     "router": ("process", "log", "router"),
     # A rank above 0: its HTTP server answers 200 whatever happens.
-    "follower": ("process", "log"),
+    "follower": ("process", "log", "memory"),
 }
+#: The witness that explains a start. One that it could observe and not explain is no proof; one that it could not observe is not held against it.
+EXPLAINS = "load"
 
 #: Two of these that contradict each other for longer than this many seconds are a disagreement, not a start in progress:
 #: the ready line is printed about a second around the moment at which /ready turns 200.
@@ -58,7 +61,7 @@ class Verdict:
 
 
 def decide(signals: Mapping[str, Signal], role: str, held: Mapping[str, float] | None = None) -> Verdict:
-    """The verdict for an instance of ``role`` (prefill, decode, router, follower).
+    """The verdict for an instance of ``role`` (prefill, decode, regular, router, follower).
 
     :param signals: by name. A required signal that is missing counts as unknown.
     :param held: for each signal, for how many seconds it has been in its present state.
@@ -86,6 +89,9 @@ def decide(signals: Mapping[str, Signal], role: str, held: Mapping[str, float] |
         return Verdict(NOT_READY, "; ".join(_texts(pending[:2] + by_state[UNKNOWN])), tuple(_texts(pending) + unknown), _next(pending))
     if unknown:
         return Verdict(INCONCLUSIVE, "could not be observed: " + "; ".join(unknown), tuple(unknown), _next(by_state[UNKNOWN]))
+    start = signals.get(EXPLAINS)
+    if start is not None and start.details.get("explained") is False:
+        return Verdict(INCONCLUSIVE, f"nothing explains this start: {start.observed}", tuple(_texts([start])), _next([start]))
     return Verdict(READY, f"{', '.join(required)} agree", ())
 
 

@@ -22,13 +22,24 @@ from ..signals.log_patterns import READY as READY_LINE
 from .observer import Look, Observer
 from .verdict import FAILED, INCONCLUSIVE, NOT_READY, READY, REQUIRED, Verdict
 
+_OK = 200
+#: A wait begins within so many seconds after the start that it belongs to: a deploy looks at some hosts after others.
+_JUST_STARTED = 120.0
+#: Stages after which an engine may be asked over HTTP, or is a rank that never is.
+_OPEN = ("http", "warmup-begin", "follower")
+
 
 @dataclass(frozen=True)
 class Settings:
     """How to wait; all times in seconds.
 
-    :param passes: looks in a row that must say READY. :param pause: between two looks without news.
-    :param settle: after the first sign of a failure, so that the run's last words arrive.
+    :param passes: looks in a row that must say READY; the last of them asks systemd anew. :param pause: between two looks without news.
+    :param loading: the same while an engine has not opened its port: its log tells each step.
+    :param glance: the same between the ready line and the moment at which the server says so too.
+    :param settle: after the first sign of a failure, so that the run's last words arrive: a process hands its lines to the journal
+        before it ends, and the journal takes some milliseconds to show them. :param last_words: the same where the log has announced
+        a failure and not yet said which.
+    :param hearsay: what systemd may take to hear of an end that the kernel has told.
     :param peer_patience: how long a decode that is itself ready waits for a prefill whose registry nobody answers at (one
         that loads its model does answer).
     :param blind_patience: how long the process or the log may be unobservable; both lie on this host, so waiting mends neither.
@@ -36,7 +47,11 @@ class Settings:
 
     passes: int = 2
     pause: float = 2.0
-    settle: float = 1.5
+    loading: float = 6.0
+    glance: float = 0.25
+    settle: float = 0.3
+    last_words: float = 1.5
+    hearsay: float = 0.1
     peer_patience: float = 300.0
     blind_patience: float = 30.0
 
@@ -90,21 +105,23 @@ class Watch:
 
     def _run(self, budget: float) -> Outcome:
         deadline = self.began + budget
-        settled = False
+        failed_at: float | None = None
         while True:
-            look = self.look = self.observer.look()
+            last = self._passes + 1 >= self._settings.passes
+            look = self.look = self.observer.look(fresh=failed_at is not None or (last and self._passes > 0))
             verdict = look.verdict
             over = look.at >= deadline
             self._count(look)
             if verdict.verdict == READY and (self._passes >= self._settings.passes or budget <= 0):
                 return self._outcome(look, verdict)
             if verdict.verdict == FAILED:
-                if settled or budget <= 0:
+                failed_at = look.at if failed_at is None else failed_at
+                patience = self._settings.settle if _explained(look) else self._settings.last_words
+                if look.at - failed_at >= patience or budget <= 0:
                     return self._outcome(look, verdict)
-                settled = True
                 self._host.wait([], self._settings.settle)
                 continue
-            settled = False
+            failed_at = None
             hopeless = self._lonely(look) or self._blind(look)
             if hopeless:
                 return self._outcome(look, hopeless)
@@ -115,7 +132,8 @@ class Watch:
                 return self._outcome(look, replace(verdict, reason=text))
             if budget <= 0:
                 return self._outcome(look, verdict)
-            self._pause(look, deadline)
+            if verdict.verdict != READY:  # a second witness of readiness is worth no waiting
+                self._pause(look, deadline)
 
     def _count(self, look: Look) -> None:
         """Passes in a row, and the moment at which the first of them was seen."""
@@ -134,22 +152,31 @@ class Watch:
             return None
         if look.last_stage is not None and look.last_stage.row.kind == READY_LINE:
             return round(look.last_stage.at - look.started, 3)
-        if self._was_late and self._ready_at is not None:
+        if look.proof is not None:
+            return look.proof.get("seconds")
+        # Of a process that ran long before this wait began, the moment says nothing of its start.
+        if self._was_late and self._ready_at is not None and look.started > self.began - _JUST_STARTED:
             return round(self._ready_at - look.started, 3)
         return None
 
     def _pause(self, look: Look, deadline: float) -> None:
         """Sleep until there is news of this run, at most until the next look is due."""
-        until = min(look.at + self._settings.pause, deadline)
+        # A server says that it is up about when it prints its ready line, sometimes a moment later: that is asked of a flag, at no cost.
+        http = look.signals.get("http")
+        log = look.signals.get("log")
+        nearly = log is not None and log.state == PASSED and http is not None and http.details.get("ready") != _OK
+        loading = look.stages and self.observer.kind != "router" and all(hit.row.name not in _OPEN for hit in look.stages)
+        pause = self._settings.glance if nearly else self._settings.loading if loading else self._settings.pause
+        until = min(look.at + pause, deadline)
         before = self.observer.progress
         while True:
             left = until - self._host.monotonic()
             if left <= 0:
                 return
-            sources = self.observer.listen(look.unit)
+            sources = self.observer.listen()
             news = not self.observer.ended and self._host.wait(sources, left)
             if self.observer.ended:
-                self._host.wait([], min(0.2, left))  # systemd hears of it a moment later
+                self._host.wait([], min(self._settings.hearsay, left))
                 return
             if not news:
                 continue
@@ -246,6 +273,12 @@ class Reporter:
         return [f"{watch.name}: {hit.row.label}, {_since(hit.at, look):.1f} s after the start" for hit in news]
 
 
+def _explained(look: Look) -> bool:
+    """Whether the log has said what failed, where it has said that something did."""
+    log = look.signals.get("log")
+    return log is None or bool(log.details.get("explained", True))
+
+
 def _since(at: float, look: Look) -> float:
     return at - look.started if look.started else 0.0
 
@@ -265,7 +298,7 @@ def status_line(name: str, look: Look | None, now: float, began: float) -> str:
         parts.append("process ok" if fine else f"process: {process.observed}")
     parts.append(f"log: {look.last_stage.row.name if look.last_stage else 'no stage yet'}")
     for signal in look.signals.values():
-        if signal.name in ("process", "log") or signal.observed.startswith("not asked: http"):
+        if signal.name in ("process", "log") or signal.observed.startswith("not asked: "):
             continue
         parts.append(f"{signal.name}: {'ok' if signal.state == PASSED else signal.observed}")
     return f"{name}: {', '.join(parts)}"
@@ -290,6 +323,9 @@ def wait_all(watches: Sequence[Watch], budgets: Mapping[str, float], reporter: R
 def result(entry: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
     """One instance's part of a module's result: the same keys on every path."""
     look = outcome.look
+    kept = look.proof or {}
+    stages = [hit.as_dict(look.started) for hit in look.stages]
+    identity = look.signals.get("identity")
     return {
         "instance": entry["instance"],
         "host": entry.get("host", ""),
@@ -298,9 +334,15 @@ def result(entry: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
         "group": entry.get("group", ""),
         **outcome.verdict.as_dict(),
         "invocation": look.invocation,
+        "restarts": look.unit.n_restarts,
         "seconds": outcome.seconds,
         "waited": round(outcome.waited, 3),
-        "stages": [hit.as_dict(look.started) for hit in look.stages],
+        "at": round(look.at, 3),
+        # The start-up lines of a run of weeks have left the journal; its proof has kept what they said.
+        "stages": kept["stages"] if kept and len(stages) < len(kept["stages"]) else stages,
+        "resolved": dict(identity.details.get("resolved", {})) if identity else {},
+        "proof": "",
+        "proved_at": kept.get("proved_at"),
         "signals": {name: signal.as_dict() for name, signal in look.signals.items()},
         "last_lines": list(look.last_lines),
     }

@@ -62,7 +62,8 @@ class Context:
 
     ``named`` is true where the caller named the invocation: what restarted before it is no matter of its own.
     ``memory`` lives as long as the invocation is watched (a generation that once succeeded, the back-off after one that
-    did not); ``seen`` holds the signals of the present look.
+    did not); ``seen`` holds the signals of the present look; ``proof`` is what was written when this invocation was first found
+    ready (readiness/proof.py).
     """
 
     entry: Mapping[str, Any]
@@ -75,10 +76,11 @@ class Context:
     redactor: Redactor = field(default_factory=Redactor)
     memory: dict[str, Any] = field(default_factory=dict)
     seen: dict[str, Signal] = field(default_factory=dict)
+    proof: Mapping[str, Any] | None = None
 
     @property
     def role(self) -> str:
-        """prefill, decode or router."""
+        """prefill, decode, regular or router."""
         return str(self.entry["role"])
 
     @property

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The identity signal: the server is the one that was planned, by name, model, mode, version, sizes and launch command.
 
+What it resolved for itself (context length, KV tokens, mode, transfer backend) is compared with its log and with the plan.
+
 ``/server_info`` shows every setting, the API keys among them, and the launch command holds them once more: of both, only
 what is listed here is kept. ``/server_info`` asks every scheduler and has no time-out of its own.
 
@@ -16,7 +18,8 @@ from typing import Any
 
 from ..host.credentials import CredentialError, without_secret_flags
 from ..host.http import HttpError
-from .base import FAILED, PASSED, PENDING, UNKNOWN, Context, Signal
+from . import resolved
+from .base import FAILED, PASSED, PENDING, UNKNOWN, Context, Signal, argument
 
 NAME = "identity"
 PROVES = "the server is the planned one: served name, model, mode, version, sizes, launch command"
@@ -50,17 +53,20 @@ def observe(context: Context) -> Signal:
 
     def say(state: str, observed: str, then: str = "", **details: Any) -> Signal:
         planned = ", ".join(f"{name} {expect[name]}" for name in ("served_name", "disaggregation_mode", "version") if expect.get(name))
-        return context.signal(NAME, state, observed, planned or "what the plan says", PROVES, then, found=found, **details)
+        facts = resolved.resolve(context.log.resolved, found)
+        return context.signal(NAME, state, observed, planned or "what the plan says", PROVES, then, found=found, resolved=facts, **details)
 
     try:
         found.update(model_facts(_get(context, "/model_info")))
-        found["models"] = model_ids(_get(context, "/v1/models"))
+        models = _get(context, "/v1/models")
+        found.update(models=model_ids(models), max_model_len=context_length(models, found["served_name"]))
         info = _get(context, "/server_info", SERVER_INFO_SECONDS)
         found.update({name: info[name] for name in KEPT if name in info})
         launch = info.get("launch_command")
     except Unasked as error:
         return say(*error.args)
-    differences = compare(found, expect)
+    sizes = {"context_length": argument(context.entry, "--context-length"), "max_total_tokens": argument(context.entry, "--max-total-tokens")}
+    differences = compare(found, expect) + resolved.differences(context.log.resolved, found, sizes)
     argv = context.entry.get("argv")
     comparable = bool(argv) and isinstance(launch, str)
     command = command_differences(argv or [], str(launch)) if comparable else []
@@ -113,6 +119,13 @@ def model_ids(body: Mapping[str, Any]) -> list[str]:
     """The ids of ``/v1/models``: the served name and the names of LoRA adapters."""
     cards = body.get("data")
     return [str(card.get("id")) for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
+
+
+def context_length(body: Mapping[str, Any], served_name: Any) -> Any:
+    """The context length in tokens that ``/v1/models`` gives for the served model; None where it gives none."""
+    cards = body.get("data")
+    mine = [card for card in cards if isinstance(card, dict) and card.get("id") == served_name] if isinstance(cards, list) else []
+    return mine[0].get("max_model_len") if mine else None
 
 
 def compare(found: Mapping[str, Any], expect: Mapping[str, Any]) -> list[str]:

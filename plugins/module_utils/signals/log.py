@@ -5,6 +5,9 @@
 
 Alone it is fooled: the ready line is printed after a failed PD warm-up and after a failed bind, in its own invocation, and
 at once with ``--skip-server-warmup``. Hence the positive warm-up marker is required and the failures are looked for.
+
+A journal forgets. Where the start-up lines of a run have left it, the run's proof stands for them: it was written when all
+witnesses agreed, and nothing fatal has been said since.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ from .base import FAILED, PASSED, PENDING, UNKNOWN, Context, Say, Signal, is_fol
 from .log_patterns import PREFIX
 
 NAME = "log"
-PROVES = "this run passed its start-up and its own PD warm-up, and has said nothing fatal"
+PROVES = "this run passed its start-up and its own warm-up, and has said nothing fatal"
+_EXPECTED = {"router": "the HTTP server is up", "regular": "the ready line"}
 
 
 def observe(context: Context) -> Signal:
@@ -23,7 +27,7 @@ def observe(context: Context) -> Signal:
     follow = f"journalctl _SYSTEMD_INVOCATION_ID={context.invocation}"
 
     def say(state: str, observed: str, then: str = "") -> Signal:
-        expected = {"router": "the HTTP server is up"}.get(context.role, "the PD warm-up passed, then the ready line")
+        expected = _EXPECTED.get(context.role, "the PD warm-up passed, then the ready line")
         return context.signal(
             NAME,
             state,
@@ -32,11 +36,13 @@ def observe(context: Context) -> Signal:
             PROVES,
             then,
             cause=log.cause,
+            explained=log.fatal is None or not log.fatal.row.generic or bool(log.chain),
             chain=log.chain,
             fatal=[hit.line for hit in log.fatals[:10]],
             notes=[hit.line for hit in list(log.notes)[-10:]],
             records=log.records,
             ready_at=log.ready.at if log.ready else None,
+            proved_at=context.proof["proved_at"] if context.proof else None,
         )
 
     if log.unreadable:
@@ -47,10 +53,14 @@ def observe(context: Context) -> Signal:
         text = PREFIX.sub("", log.warmup_failed.line)
         after = " (the ready line followed all the same)" if log.ready else ""
         return say(FAILED, f"{text}{after}", log.warmup_failed.row.next)
+    if context.proof and not log.complete:
+        at = context.proof["proved_at"]
+        return say(PASSED, f"proved ready at {at}; its start-up lines have left the journal since, and it has said nothing fatal")
     if context.role == "router" or is_follower(context.entry):
         return _up(context, say)
-    if log.ready and log.warmup_passed:
-        return say(PASSED, f"warm-up passed, ready line after {log.ready.at - started:.1f} s")
+    if log.ready and (log.warmup_passed or context.role == "regular"):
+        passed = "warm-up passed, " if log.warmup_passed else ""
+        return say(PASSED, f"{passed}ready line after {log.ready.at - started:.1f} s")
     if log.ready:
         return say(
             UNKNOWN,

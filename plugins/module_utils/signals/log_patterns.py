@@ -24,7 +24,7 @@ FATAL_AT_START = "fatal at start"
 #: Worth showing; decides nothing.
 NOTE = "note"
 
-ENGINE = ("prefill", "decode")
+ENGINE = ("prefill", "decode", "regular")
 ROUTER = ("router",)
 
 
@@ -285,6 +285,18 @@ NOTES = (
 )
 
 TABLE = STAGES + OUTCOMES + FATALS + NOTES
+
+#: The stages that end the start of what has no ready line: a router, and a rank above 0.
+UP = ("router-http", "follower")
+
+#: What the engine resolved for itself, as (name, value): in ``server_args=`` (entrypoints/engine.py:1185; older: a dataclass's
+#: repr) and in the scheduler's line (managers/scheduler.py:1269).
+RESOLVED = (
+    re.compile(r"\b(disaggregation_mode)(?:': |=)'(\w+)'"),
+    re.compile(r"\b(disaggregation_transfer_backend)(?:': |=)'(\w+)'"),
+    re.compile(r"\b(max_total_num_tokens)=(\d+), chunked_prefill_size="),
+    re.compile(r"max_running_requests=\d+, (context_len)=(\d+)"),
+)
 
 #: A progress bar of the weights (model_loader/weight_utils.py:1166, 1371): its percentage.
 LOADING_BAR = re.compile(r"(?:Loading safetensors checkpoint shards|Multi-thread loading shards):\s+(\d+)%")

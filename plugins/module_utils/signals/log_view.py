@@ -12,7 +12,23 @@ from typing import Any
 
 from ..host.credentials import Redactor
 from ..host.journal import Record, lines_of
-from .log_patterns import ANSI, FATAL, FATAL_AT_START, LOADING_BAR, NOTE, PREFIX, READY, REQUEST, STAGE, WARMUP_FAILED, WARMUP_PASSED, Row, rows_of
+from .log_patterns import (
+    ANSI,
+    FATAL,
+    FATAL_AT_START,
+    LOADING_BAR,
+    NOTE,
+    PREFIX,
+    READY,
+    REQUEST,
+    RESOLVED,
+    STAGE,
+    UP,
+    WARMUP_FAILED,
+    WARMUP_PASSED,
+    Row,
+    rows_of,
+)
 from .tracebacks import Tracebacks
 
 _LAST_LINES = 40
@@ -49,6 +65,8 @@ class LogView:
         self.notes: deque[Hit] = deque(maxlen=_NOTES)
         self.last_lines: deque[str] = deque(maxlen=_LAST_LINES)
         self.loading_percent: int | None = None
+        #: What the engine says that it resolved for itself, by the names of its arguments.
+        self.resolved: dict[str, str] = {}
         self.records = 0
         self.cursor = ""
         self.unreadable = ""
@@ -71,6 +89,9 @@ class LogView:
         short = line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
         self.last_lines.append(short)
         chain = self._tracebacks.feed(record.pid, line)
+        for resolved in RESOLVED:
+            for name, value in resolved.findall(line) if len(self.resolved) < len(RESOLVED) else ():
+                self.resolved.setdefault(name, value)
         for row in self._rows:
             if row.regex.search(line):
                 self._hit(Hit(row, short, record.monotonic), chain)
@@ -93,6 +114,11 @@ class LogView:
                 self._fatal_chain = chain
         elif kind in (NOTE, FATAL_AT_START):
             self.notes.append(hit)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the journal still holds the line with which the start of this run ended."""
+        return self.ready is not None or any(hit.row.name in UP for hit in self.stages)
 
     @property
     def last_stage(self) -> Hit | None:

@@ -3,37 +3,73 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The router signal: its workers are the plan's, each in its own role, with its bootstrap port and model, all healthy.
 
-``/health`` of a router says that it runs; ``/readiness`` counts only what has registered, and takes a prefill that is
-really a decode. So ``/workers`` is compared with the plan, one worker at a time. smg keeps what a worker says of itself
-under ``labels``, sglang-router 0.3.2 under ``metadata``. A worker is read once, when it registers.
+What it asks is judged in readiness/router_view.py. Each planned worker is asked at its own ``/ready`` too: what the router
+says of its health can be a minute old. ``/ready`` is a flag (srt/entrypoints/http_server.py:714), needs no key and generates nothing.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
-from ..host.credentials import CredentialError
-from ..host.http import HttpError
+from ..host.credentials import Credential, CredentialError
+from ..host.http import REFUSED, HttpError, Response
+from ..host.local import LocalHost
+from ..readiness import router_view as view
+from ..readiness.router_view import Finding, OwnWord
 from .base import FAILED, PASSED, PENDING, UNKNOWN, Context, Signal
 from .ownership import FOREIGN, NOBODY, OWN, owner
 
 NAME = "router"
-PROVES = "the router has exactly the planned workers, each in its own role and healthy, and takes requests"
+PROVES = "the router has exactly the planned workers, each in its own role and healthy, and takes requests; and each of them answers"
 
-_BREAKER = re.compile(r'^smg_worker_cb_state\{[^}]*worker="([^"]+)"[^}]*\} ([0-9.]+)', re.M)
-_ORDER = (FAILED, UNKNOWN, PENDING)
+#: Seconds for one question. All workers are asked at once, up to this many, so that dead ones cost one time-out together.
+ASK_SECONDS = 5.0
+ASK_AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class Target:
+    """A router to look at. ``planned``: URL → role and bootstrap port; ``served_name`` is not compared where it is empty;
+    ``metrics_url`` shows its breakers, which are not judged where it is empty; ``given_up`` are its log lines that say that it has
+    given a worker up."""
+
+    url: str
+    planned: Mapping[str, Mapping[str, Any]]
+    served_name: str = ""
+    metrics_url: str = ""
+    credential: Credential | None = None
+    given_up: Sequence[str] = ()
+
+
+@dataclass
+class View:
+    """What was found. ``ready`` is the status of ``/readiness`` (0: no answer); ``workers``, ``breakers`` and ``words`` (what each planned
+    worker said of itself) are None where they were not asked for or not told."""
+
+    ready: int = 0
+    workers: list[dict[str, Any]] | None = None
+    breakers: dict[str, int] | None = None
+    words: dict[str, OwnWord] | None = None
+    findings: list[Finding] = field(default_factory=list)
 
 
 def observe(context: Context) -> Signal:
-    """Ask ``/readiness`` and ``/workers``, and the breakers where the plan has a metrics port."""
-    planned = planned_workers(context.entry)
-    facts: dict[str, Any] = {}
+    """Ask ``/readiness`` and ``/workers``, the breakers where the plan has a metrics port, and each planned worker."""
+    planned = view.planned_workers(context.entry)
+    expected = f"/readiness 200, {len(planned)} planned workers healthy: {', '.join(sorted(planned))}"
+    seen = View()
 
     def say(state: str, observed: str, then: str = "") -> Signal:
-        expected = f"/readiness 200, {len(planned)} planned workers healthy: {', '.join(sorted(planned))}"
-        return context.signal(NAME, state, observed, expected, PROVES, then, **facts)
+        details = {
+            "workers": seen.workers,
+            "breakers": seen.breakers,
+            "own_words": None if seen.words is None else {url: word.text for url, word in seen.words.items()},
+            "findings": [finding.as_dict() for finding in seen.findings],
+        }
+        return context.signal(NAME, state, observed, expected, PROVES, then, **details)
 
     port = int(context.entry["port"])
     for moment in ("before", "after"):
@@ -43,123 +79,119 @@ def observe(context: Context) -> Signal:
         if holder.state != OWN:
             return say(FAILED if holder.state == FOREIGN else UNKNOWN, f"not asked: {holder.text}", f"ss -ltnp 'sport = :{port}'")
         if moment == "before":
-            outcome = _ask(context, planned, facts)
-    return say(*outcome)
+            seen = look(context.host, _target(context, planned))
+    state = view.worst(seen.findings)
+    if state == PASSED:
+        return say(PASSED, f"/readiness 200, {len(seen.workers or [])} workers as planned")
+    return say(state, "; ".join(finding.text for finding in seen.findings), "; ".join(advice(context.url, seen.findings, context.unit.unit)))
 
 
-def _ask(context: Context, planned: Mapping[str, Mapping[str, Any]], facts: dict[str, Any]) -> tuple[str, str, str]:
-    look = f"curl -m 5 {context.url}/workers"
-    try:
-        readiness = context.host.request(f"{context.url}/readiness")
-        workers = context.host.request(f"{context.url}/workers", credential=context.credential)
-        if workers.refused_key:
-            return UNKNOWN, f"/workers answered {workers.status}: alive, but the key is wrong or missing", look
-        if workers.status != 200:
-            return PENDING if workers.status >= 500 else UNKNOWN, f"/workers answered {workers.status}: {workers.text(80)}", look
-        have = worker_facts(workers.json())
-    except HttpError as error:
-        return PENDING, str(error), look
-    except CredentialError as error:
-        return UNKNOWN, str(error), "the credentials of the group are written by the router's role"
-    facts["workers"] = have
-    given_up = [hit.line for hit in context.log.notes if hit.row.name == "worker-given-up"]
-    findings = compare(planned, have, str(context.entry.get("served_name") or ""), given_up)
-    breakers = _breakers(context, facts)
-    if breakers:
-        findings.append(breakers)
+def _target(context: Context, planned: Mapping[str, Mapping[str, Any]]) -> Target:
+    return Target(
+        context.url,
+        planned,
+        str(context.entry.get("served_name") or ""),
+        view.metrics_url(context.entry),
+        context.credential,
+        [hit.line for hit in context.log.notes if hit.row.name == "worker-given-up"],
+    )
+
+
+def look(host: LocalHost, target: Target) -> View:
+    """Ask a router, its metrics and its planned workers once, and compare. Never raises for what they answer."""
+    seen = View()
+    if not target.planned:
+        seen.findings.append(Finding(view.NOTHING_PLANNED, UNKNOWN, "the plan names no worker of this router, so there is nothing to compare with"))
+        return seen
+    readiness = _ask_router(host, target, seen)
+    if readiness is None or seen.workers is None:
+        return seen
+    seen.findings += view.compare(target.planned, seen.workers, target.served_name, target.given_up)
+    if target.metrics_url:
+        _ask_breakers(host, target, seen)
+    seen.words = own_words(host, list(target.planned))
+    seen.findings += view.contradictions(target.planned, seen.workers, seen.words)
     if readiness.status != 200:
-        findings.append((PENDING, f"/readiness answered {readiness.status}: {readiness.text(80)}"))
-    if not findings:
-        return PASSED, f"/readiness 200, {len(have)} workers as planned", ""
-    worst = next(state for state in _ORDER if any(finding[0] == state for finding in findings))
-    text = "; ".join(finding[1] for finding in findings)
-    restart = f"{look}; a router reads a worker once: systemctl restart {context.unit.unit}"
-    return worst, text, restart if worst == FAILED else look
+        text = f"/readiness answered {readiness.status}: {readiness.text(80)}"
+        seen.findings.append(Finding(view.READINESS, PENDING, text, observed=readiness.status, expected=200))
+    return seen
 
 
-def planned_workers(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The workers the router must have: URL → role and bootstrap port."""
-    peers = entry.get("peers") or {}
-    return {
-        normal(peer["url"]): {"role": role, "bootstrap_port": peer.get("bootstrap_port") if role == "prefill" else None}
-        for role in ("prefill", "decode")
-        for peer in peers.get(role) or []
-    }
+def _ask_router(host: LocalHost, target: Target, seen: View) -> Response | None:
+    """The answer to ``/readiness``; what ``/workers`` says goes into ``seen``, or why it says nothing."""
 
+    def no(kind: str, state: str, text: str, observed: Any = None) -> None:
+        seen.findings.append(Finding(kind, state, text, observed=observed))
 
-def normal(url: str) -> str:
-    """A worker's URL without the slash that some releases append."""
-    return str(url).rstrip("/")
-
-
-def worker_facts(body: Any) -> list[dict[str, Any]]:
-    """What ``/workers`` says of each worker, from either router, in one shape.
-
-    ``mode`` is the worker's own disaggregation mode, None where the router does not tell it.
-    """
-    workers = body.get("workers") if isinstance(body, dict) else None
-    facts = []
-    for worker in workers if isinstance(workers, list) else []:
-        told = worker.get("labels") or worker.get("metadata") or {}
-        facts.append(
-            {
-                "url": normal(worker.get("url", "")),
-                "role": worker.get("worker_type"),
-                "mode": told.get("disaggregation_mode"),
-                "model": worker.get("model_id") or told.get("served_model_name"),
-                "bootstrap_port": worker.get("bootstrap_port"),
-                "healthy": worker.get("is_healthy"),
-            }
-        )
-    return facts
-
-
-def compare(
-    planned: Mapping[str, Mapping[str, Any]], have: Sequence[Mapping[str, Any]], served_name: str, given_up: Sequence[str] = ()
-) -> list[tuple[str, str]]:
-    """Every way in which the router's workers are not the plan's: (state, text) each.
-
-    A worker that has not come yet may come; one that the router has given up (``given_up``: its log lines that say so)
-    never will. What a router once read of a worker stays, so a wrong role, mode, port or model is a failure.
-    """
-    findings: list[tuple[str, str]] = []
-    by_url = {worker["url"]: worker for worker in have}
-    for url, plan in planned.items():
-        worker = by_url.get(url)
-        if worker is None:
-            lost = any(re.search(re.escape(url) + r"(?!\d)", line) for line in given_up)
-            text = f"the {plan['role']} {url} is missing"
-            findings.append((FAILED, f"{text}: the router has given it up for good") if lost else (PENDING, f"{text} so far"))
-            continue
-        for name, wanted in (("role", plan["role"]), ("mode", plan["role"]), ("bootstrap_port", plan["bootstrap_port"]), ("model", served_name or None)):
-            seen = worker[name]
-            if wanted is None or seen == wanted:
-                continue
-            if name == "mode" and seen is None:
-                findings.append((UNKNOWN, f"{url}: the router does not tell its own mode"))
-            else:
-                findings.append((FAILED, f"{url}: {name} is {seen!r}, planned {wanted!r}"))
-        if worker["healthy"] is not True:
-            findings.append((PENDING, f"{url} is not healthy"))
-    findings += [(FAILED, f"{worker['url']} ({worker['role']}) is not in the plan") for worker in have if worker["url"] not in planned]
-    return findings
-
-
-def _breakers(context: Context, facts: dict[str, Any]) -> tuple[str, str] | None:
-    """Circuit breakers that are not closed (``smg_worker_cb_state``: 0 closed, 1 open, 2 half open)."""
-    ports = [item for item in context.entry.get("ports") or [] if item.get("purpose") == "metrics"]
-    if not ports:
-        return None
-    address = ports[0].get("address") or context.entry["address"]
     try:
-        ipv6 = ":" in address
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(address, f"[{address}]" if ipv6 else address)
-        answer = context.host.request(f"http://{host}:{ports[0]['port']}/metrics")
+        readiness = host.request(f"{target.url}/readiness", total=ASK_SECONDS)
+        seen.ready = readiness.status
+        workers = host.request(f"{target.url}/workers", credential=target.credential, total=ASK_SECONDS)
+        if workers.refused_key:
+            no(view.WRONG_KEY, UNKNOWN, f"/workers answered {workers.status}: alive, but the key is wrong or missing", workers.status)
+            return readiness
+        if workers.status != 200:
+            state = PENDING if workers.status >= 500 else UNKNOWN
+            no(view.NO_ANSWER, state, f"/workers answered {workers.status}: {workers.text(80)}", workers.status)
+            return readiness
+        body = workers.json()
+        if not isinstance(body, dict) or not isinstance(body.get("workers"), list):
+            no(view.NO_ANSWER, UNKNOWN, f"/workers answered no list of workers: {workers.text(80)}")
+            return readiness
+        seen.workers = view.worker_facts(body)
+        return readiness
     except HttpError as error:
-        return UNKNOWN, f"the breakers could not be read from the metrics port {ports[0]['port']}: {error}"
+        no(view.NOTHING_THERE if error.kind == REFUSED else view.NO_ANSWER, PENDING, f"{target.url}: {error}", error.kind)
+    except CredentialError as error:
+        no(view.KEY_UNREADABLE, UNKNOWN, str(error))
+    return None
+
+
+def _ask_breakers(host: LocalHost, target: Target, seen: View) -> None:
+    """The breakers, or a finding that says that they could not be read."""
+    try:
+        answer = host.request(target.metrics_url, total=ASK_SECONDS)
+    except HttpError as error:
+        text = f"the breakers could not be read from {target.metrics_url}: {error}"
+        seen.findings.append(Finding(view.BREAKER, UNKNOWN, text, expected="closed"))
+        return
     if answer.status != 200:
-        return UNKNOWN, f"the metrics port {ports[0]['port']} answered {answer.status}"
-    states = {url: int(float(value)) for url, value in _BREAKER.findall(answer.body.decode("utf-8", "replace"))}
-    facts["breakers"] = states
-    opened = [url for url, value in states.items() if value]
-    return (PENDING, f"the circuit breaker is not closed for {', '.join(opened)} (it closes after about a minute)") if opened else None
+        text = f"the breakers could not be read: {target.metrics_url} answered {answer.status}"
+        seen.findings.append(Finding(view.BREAKER, UNKNOWN, text, observed=answer.status, expected="closed"))
+        return
+    seen.breakers = view.breaker_states(answer.body.decode("utf-8", "replace"))
+    seen.findings += view.breakers(seen.breakers, target.planned)
+
+
+def own_words(host: LocalHost, urls: Sequence[str]) -> dict[str, OwnWord]:
+    """What each worker says at its own ``/ready``, all asked at once."""
+
+    def ask(url: str) -> OwnWord:
+        try:
+            return OwnWord(host.request(f"{url}/ready", total=ASK_SECONDS).status)
+        except HttpError as error:
+            return OwnWord(0, str(error))
+
+    if not urls:
+        return {}
+    with ThreadPoolExecutor(max_workers=min(ASK_AT_ONCE, len(urls))) as pool:
+        return dict(zip(urls, pool.map(ask, urls)))
+
+
+def advice(url: str, findings: Sequence[Finding], unit: str = "", credential_path: str = "") -> list[str]:
+    """What to do about findings, the most useful first. ``unit`` is the router's, where it is known."""
+    kinds = {finding.kind for finding in findings}
+    steps: list[str] = []
+    if kinds & {view.WRONG_KEY}:
+        where = f"the key in {credential_path}" if credential_path else "the key"
+        steps.append(f"compare {where} with the one the router was started with")
+    if kinds & {view.KEY_UNREADABLE}:
+        steps.append("run this as root, or as a member of the service group; the router's role writes the file")
+    if kinds & {view.NOTHING_THERE}:
+        steps.append(f"systemctl status {unit}" if unit else "see whether the router runs")
+    steps += [f"look at the {item.role}: curl -m 5 {item.worker}/ready" for item in findings if item.kind in (view.SILENT, view.NOT_READY)]
+    if kinds - {view.NOTHING_THERE, view.KEY_UNREADABLE, view.SILENT, view.NOT_READY}:
+        steps.append(f"curl -m 5 {url}/workers")
+    if any(finding.state == FAILED for finding in findings):
+        steps.append(f"a router reads a worker once: {'systemctl restart ' + unit if unit else 'restart it with the planned workers'}")
+    return steps

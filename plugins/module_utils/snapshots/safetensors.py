@@ -25,10 +25,17 @@ _BITS = {
 }  # fmt: skip
 
 
-class Header(NamedTuple):
-    """What the header of a file promises: names of the tensors, whole size of the file in bytes."""
+class Tensor(NamedTuple):
+    """One tensor of a file: its dtype as the format spells it, its bytes."""
 
-    tensors: frozenset[str]
+    dtype: str
+    bytes: int
+
+
+class Header(NamedTuple):
+    """What the header of a file promises: the tensors by name, whole size of the file in bytes."""
+
+    tensors: Mapping[str, Tensor]
     size: int
 
 
@@ -77,7 +84,8 @@ def parse(text: bytes) -> Header:
             raise FormatError(f"its header leaves a hole or an overlap before tensor {name}")
         _check_size(name, tensors[name], last - first)
         end = last
-    return Header(frozenset(tensors), 8 + len(text) + end)
+    sizes = {name: Tensor(str(tensors[name].get("dtype")), last - first) for first, last, name in spans}
+    return Header(sizes, 8 + len(text) + end)
 
 
 def _check_size(name: str, entry: Mapping[str, object], size: int) -> None:

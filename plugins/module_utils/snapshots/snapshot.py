@@ -159,7 +159,7 @@ def _index(root: str, name: str, headers: dict[str, safetensors.Header], names: 
         header = headers.get(file)
         if header is None:
             continue
-        lacking, strangers = sorted(tensors - header.tensors), sorted(header.tensors - weight_map.keys())
+        lacking, strangers = sorted(tensors - header.tensors.keys()), sorted(header.tensors.keys() - weight_map.keys())
         if lacking:
             problems.append(f"{file} lacks {len(lacking)} tensors that {name} says are in it, such as {lacking[0]}")
         if strangers:

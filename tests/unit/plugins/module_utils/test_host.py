@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -145,7 +144,7 @@ def test_an_empty_answer_is_told_from_a_journal_that_this_user_may_not_see(journ
 def test_a_follower_gives_whole_records_as_they_come_and_ends_what_it_started(journalctl: Path) -> None:
     program(journalctl / "bin", "journalctl", f"cat {journalctl}/pipe")
     os.mkfifo(journalctl / "pipe")
-    follower = journal.Follower("abc")
+    follower = journal.Follower("abc", "x.service")
     with open(journalctl / "pipe", "wb", buffering=0) as pipe:
         assert follower.poll() == []
         whole = line("one") + b"\n"
@@ -234,23 +233,6 @@ def test_the_owner_of_a_real_socket() -> None:
         assert procfs.socket_owners([found.inode]) == {found.inode: {os.getpid()}}
         assert procfs.socket_owners([found.inode], []) == {found.inode: set()}
     assert procfs.listeners(port) == []
-
-
-@pytest.mark.parametrize("pidfd", [True, False])
-def test_the_end_of_a_real_process_is_noticed(pidfd: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not pidfd:
-        monkeypatch.delattr(os, "pidfd_open", raising=False)
-    with subprocess.Popen(["sleep", "60"]) as child:
-        watch = procfs.ExitWatch(child.pid)
-        assert not watch.ended
-        child.kill()
-        child.wait()
-        assert watch.ended
-        watch.close()
-
-
-def test_a_process_that_was_never_there_has_ended() -> None:
-    assert procfs.ExitWatch(2**22 + 1).ended
 
 
 # --- credentials ------------------------------------------------------------------------------------------------------

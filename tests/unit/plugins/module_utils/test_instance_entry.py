@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.instance_entry import from_parameters, problems
-from ansible_collections.plumbline.sglang.plugins.module_utils.signals.router import planned_workers
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.router_view import planned_workers
 from ansible_collections.plumbline.sglang.tests.unit.witness import entry
 
 

@@ -72,6 +72,7 @@ def test_prefill_entry_whole() -> None:
             "renders": "/var/lib/sglang/renders/prefill-chat-a",
             "state": "/var/lib/sglang/prefill-chat-a",
             "cache": "/var/cache/sglang",
+            "program": "/opt/sglang/tools/plumbline.pyz",
         },
     }
     assert {key: item[key] for key in expected} == expected

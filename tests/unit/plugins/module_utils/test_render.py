@@ -24,6 +24,7 @@ def an_entry() -> dict[str, Any]:
         "user": "sglang",
         "user_group": "sglang",
         "numa_node": 0,
+        "model": {"name": "tiny", "path": "/srv/models/tiny"},
         "launcher": "/opt/sglang/launchers/0123456789ab/launch.py",
         "release": {"package": "sglang", "python": "/opt/sglang/releases/sglang-0.5.23-0123456789ab/bin/python"},
         "argv": [["--model-path", "/srv/models/tiny"], ["--enable-metrics"], ["--model-loader-extra-config", '{"a": 50}']],
@@ -42,6 +43,7 @@ def an_entry() -> dict[str, Any]:
             "renders": "/var/lib/sglang/renders/prefill-main-default",
             "state": "/var/lib/sglang/prefill-main-default",
             "cache": "/var/cache/sglang",
+            "program": "/opt/sglang/tools/plumbline.pyz",
         },
     }
 
@@ -117,6 +119,16 @@ def test_the_digest_is_the_same_for_the_same_entry_and_free_of_order() -> None:
     entry = an_entry()
     entry["environment"] = dict(reversed(list(entry["environment"].items())))
     assert render(entry) == render(copy.deepcopy(an_entry()))
+
+
+def test_an_engines_start_is_witnessed_as_root_and_never_fails_for_it() -> None:
+    (line,) = [line for line in unit_text(an_entry(), "d" * 64).splitlines() if line.startswith("ExecStartPre=")]
+    assert line == (
+        "ExecStartPre=+-/opt/sglang/releases/sglang-0.5.23-0123456789ab/bin/python -I /opt/sglang/tools/plumbline.pyz"
+        " witness --entry /etc/sglang/instances/prefill-main-default.json"
+    )
+    router = {**an_entry(), "role": "router", "model": None, "served_name": "tiny"}
+    assert "ExecStartPre" not in unit_text(router, "d" * 64)
 
 
 def test_directories_come_parents_first_and_only_the_cache_is_the_services() -> None:

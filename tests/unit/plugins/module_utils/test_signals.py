@@ -11,40 +11,26 @@ from typing import Any
 import pytest
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.credentials import Redactor
-from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import TIMEOUT, HttpError, Response
-from ansible_collections.plumbline.sglang.plugins.module_utils.signals import bootstrap, http, identity, log, process, router
-from ansible_collections.plumbline.sglang.plugins.module_utils.signals.base import Context, Signal
+from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import Response
+from ansible_collections.plumbline.sglang.plugins.module_utils.signals import bootstrap, identity, log, process
 from ansible_collections.plumbline.sglang.plugins.module_utils.signals.log_view import LogView
 from ansible_collections.plumbline.sglang.tests.unit.witness import (
     ADDRESS,
     CHILD,
     OTHER_RUN,
     PID,
-    RUN,
     STRANGER,
     Host,
     body,
     capture,
+    context,
     entry,
+    ready,
     records,
     route,
 )
 
 PREFILL = f"http://{ADDRESS}:30000"
-
-
-def context(host: Host, role: str = "prefill", text: str = "", **changes: Any) -> Context:
-    view = LogView(role)
-    view.feed(records(text))
-    deployment = changes.pop("deployment", False)
-    invocation = changes.pop("invocation", RUN)
-    return Context(entry(role, **changes), host, host.state, view, invocation, deployment)
-
-
-def ready(role: str = "prefill") -> Host:
-    host = Host(role)
-    host.serves(role)
-    return host
 
 
 # --- process ----------------------------------------------------------------------------------------------------------
@@ -342,91 +328,6 @@ def test_a_progress_bar_gives_a_percentage_and_no_last_words() -> None:
     assert view.words() == []
 
 
-# --- http -------------------------------------------------------------------------------------------------------------
-
-
-def test_http_passes_after_one_generation_and_does_not_ask_for_another() -> None:
-    host = ready()
-    looked = context(host)
-    assert http.observe(looked).state == "passed"
-    assert http.observe(looked).state == "passed"
-    assert host.asked.count(f"{PREFILL}/health") == 1
-    assert host.asked.count(f"{PREFILL}/ready") == 2
-    assert host.sent[host.asked.index(f"{PREFILL}/health")]["total"] > 20
-
-
-def test_no_generation_while_the_server_is_not_ready() -> None:
-    host = ready()
-    host.answers[f"{PREFILL}/ready"] = Response(503)
-    assert http.observe(context(host)).state == "pending"
-    assert f"{PREFILL}/health" not in host.asked
-
-
-def test_a_release_without_ready_is_judged_by_health_once_the_ready_line_has_come() -> None:
-    host = ready()
-    host.answers[f"{PREFILL}/ready"] = Response(404)
-    assert http.observe(context(host)).state == "pending"
-    assert f"{PREFILL}/health" not in host.asked
-    assert http.observe(context(host, text=capture("prefill_ready.log"))).state == "passed"
-
-
-def test_a_generation_that_timed_out_is_not_repeated_within_30_seconds() -> None:
-    host = ready()
-    host.answers[f"{PREFILL}/health"] = HttpError(TIMEOUT, "no answer within 25 s")
-    looked = context(host)
-    states = []
-    for _second in range(40):
-        states.append(http.observe(looked).state)
-        host.now += 1
-    assert set(states) == {"pending"}
-    assert host.asked.count(f"{PREFILL}/health") == 2
-
-
-def test_no_generation_while_another_check_has_one_in_flight() -> None:
-    host = ready()
-    host.probe_is_free = False
-    assert http.observe(context(host)).state == "pending"
-    assert f"{PREFILL}/health" not in host.asked
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_key_means_alive_and_not_down(status: int) -> None:
-    host = ready()
-    host.answers[f"{PREFILL}/ready"] = Response(status)
-    signal = http.observe(context(host))
-    assert (signal.state, "alive" in signal.observed) == ("unknown", True)
-
-
-def test_a_server_that_is_told_not_to_generate_proves_nothing() -> None:
-    signal = http.observe(context(ready(), environment={"SGLANG_DIAG_BYPASS_HEALTH_GENERATE": "1"}))
-    assert signal.state == "unknown"
-
-
-def test_the_other_path_generates_where_health_is_passive() -> None:
-    host = ready()
-    host.answers[f"{PREFILL}/health_generate"] = Response(200)
-    assert http.observe(context(host, environment={"SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION": "false"})).state == "passed"
-    assert f"{PREFILL}/health" not in host.asked
-
-
-def test_a_stranger_on_the_port_is_not_even_asked() -> None:
-    host = ready()
-    host.sockets[30000] = STRANGER
-    assert http.observe(context(host)).state == "failed"
-    assert host.asked == []
-
-
-def test_a_socket_that_changes_hands_during_the_generation_fails() -> None:
-    host = ready()
-
-    def usurp(there: Any) -> Response:
-        there.sockets[30000] = STRANGER
-        return Response(200, seconds=1.0)
-
-    host.answers[f"{PREFILL}/health"] = usurp
-    assert http.observe(context(host)).state == "failed"
-
-
 # --- identity ---------------------------------------------------------------------------------------------------------
 
 
@@ -563,86 +464,3 @@ def test_a_registry_that_nobody_answers_at_is_told_from_one_that_loads() -> None
 
 def test_a_decode_without_prefills_in_the_plan_proves_nothing() -> None:
     assert bootstrap.observe(context(ready("decode"), "decode", peers={})).state == "unknown"
-
-
-# --- router -----------------------------------------------------------------------------------------------------------
-
-ROUTER = f"http://{ADDRESS}:30001"
-
-
-def routed(name: str = "smg", **changes: Any) -> Host:
-    """A router with the captured workers; ``changes`` are made to the prefill's."""
-    host = Host("router")
-    host.sockets[30001] = PID
-    workers = body(f"{'smg' if name == 'smg' else 'sglang_router'}_endpoints.txt", "GET /workers")
-    for worker in workers["workers"]:
-        if worker["worker_type"] == "prefill":
-            told = worker["labels" if name == "smg" else "metadata"]
-            told.update(changes.pop("told", {}))
-            worker.update(changes)
-    host.answers[f"{ROUTER}/workers"] = Response(200, json.dumps(workers).encode())
-    host.answers[f"{ROUTER}/readiness"] = Response(200, b'{"status":"ready"}')
-    return host
-
-
-def judged(host: Host, text: str = "", **changes: Any) -> Signal:
-    return router.observe(context(host, "router", text, **changes))
-
-
-@pytest.mark.parametrize("name", ["smg", "sglang-router"])
-def test_router_passes_where_its_workers_are_the_plan(name: str) -> None:
-    assert judged(routed(name)).state == "passed"
-
-
-@pytest.mark.parametrize("name", ["smg", "sglang-router"])
-@pytest.mark.parametrize(
-    ("changes", "state"),
-    [
-        ({"worker_type": "decode"}, "failed"),
-        ({"told": {"disaggregation_mode": "decode"}}, "failed"),
-        ({"told": {"disaggregation_mode": None}}, "unknown"),
-        ({"bootstrap_port": None}, "failed"),
-        ({"bootstrap_port": 9000}, "failed"),
-        ({"model_id": "other"}, "failed"),
-        ({"is_healthy": False}, "pending"),
-        ({"url": "http://127.0.0.1:39999"}, "failed"),
-    ],
-)
-def test_router_says_no_where_readiness_alone_says_yes(name: str, changes: dict[str, Any], state: str) -> None:
-    assert judged(routed(name, **changes)).state == state
-
-
-def test_a_missing_worker_may_come_unless_the_router_gave_it_up() -> None:
-    host = routed()
-    host.answers[f"{ROUTER}/workers"] = Response(200, b'{"workers":[],"total":0}')
-    assert judged(host).state == "pending"
-    lost = f"2026-11-30 ERROR smg: Failed job: type=AddWorker, worker=http://{ADDRESS}:30000, error=timeout"
-    assert judged(host, lost).state == "failed"
-    assert judged(host, lost.replace("30000", "300001")).state == "pending"
-
-
-def test_readiness_503_and_an_open_breaker_are_waited_for() -> None:
-    host = routed()
-    host.answers[f"{ROUTER}/readiness"] = Response(503, b'{"status":"not ready","reason":"insufficient healthy workers"}')
-    assert "insufficient healthy workers" in judged(host).observed
-    host = routed()
-    ports = [{"port": 29000, "address": ADDRESS, "purpose": "metrics"}]
-    metrics = 'smg_worker_cb_state{worker="http://127.0.0.1:30000"} %d\n'
-    for value, state in ((0, "passed"), (1, "pending")):
-        host.answers[f"http://{ADDRESS}:29000/metrics"] = Response(200, (metrics % value).encode())
-        assert judged(host, ports=ports).state == state
-    del host.answers[f"http://{ADDRESS}:29000/metrics"]
-    assert judged(host, ports=ports).state == "unknown"
-
-
-def test_a_router_on_somebody_elses_socket_fails() -> None:
-    host = routed()
-    host.sockets[30001] = STRANGER
-    assert judged(host).state == "failed"
-    assert host.asked == []
-
-
-def test_a_router_that_wants_another_key_is_alive() -> None:
-    host = routed()
-    host.answers[f"{ROUTER}/workers"] = Response(401)
-    assert judged(host).state == "unknown"

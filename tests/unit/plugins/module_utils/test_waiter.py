@@ -37,6 +37,7 @@ from ansible_collections.plumbline.sglang.tests.unit.witness import (
 )
 
 HEALTH = f"http://{ADDRESS}:30000/health"
+GENERATE = f"http://{ADDRESS}:30000/generate"
 READY_AT = 40.0
 
 
@@ -68,9 +69,10 @@ def test_a_good_start_is_ready_after_two_looks_in_a_row() -> None:
     host = starting()
     outcome = waited(host)
     assert outcome.verdict.verdict == "READY"
-    assert READY_AT + 1 < host.now - STARTED < READY_AT + 6
+    assert host.asked.count(f"http://{ADDRESS}:30000/ready") == 2
+    assert READY_AT <= host.now - STARTED < READY_AT + 1
     assert outcome.seconds == READY_AT
-    assert host.asked.count(HEALTH) == 1
+    assert (host.asked.count(GENERATE), host.asked.count(HEALTH)) == (1, 0)
     assert [hit.row.name for hit in outcome.look.stages][-1] == "warmup-begin"
 
 
@@ -121,13 +123,71 @@ def test_the_end_of_a_process_that_says_nothing_ends_the_wait_too() -> None:
     assert 60 <= host.now - STARTED < 63
 
 
-def test_a_process_that_is_not_the_planned_one_is_asked_nothing() -> None:
+def test_a_run_of_another_rendered_set_fails_and_says_how_it_differs() -> None:
     host = Host()
     host.serves("prefill")
     host.environments[PID]["PLUMBLINE_RENDER"] = "e" * 64
-    outcome = waited(host)
+    outcome = waited(host, expect={"served_name": "another-name"})
     assert outcome.verdict.verdict == "FAILED"
-    assert host.asked == []
+    assert "the rendered set eeee" in outcome.verdict.reason
+    assert "/srv/models/tiny-llama" in outcome.verdict.reason and "another-name" in outcome.verdict.reason
+
+
+def test_systemd_is_asked_when_there_is_news_and_not_again_and_again() -> None:
+    host = starting()
+    assert waited(host).verdict.verdict == "READY"
+    assert host.now - STARTED >= READY_AT
+    # Once at the first look, before there is anything to listen to, and once before it is called ready.
+    assert host.shows == 2
+
+
+def test_what_systemd_says_of_the_unit_is_news() -> None:
+    host = Host()
+
+    def stop(there: Host) -> None:
+        there.unit_is(active_state="failed", sub_state="failed", result="timeout", exec_main_code=1, exec_main_status=1)
+        there.systemd_says("sglang-prefill-g-a.service: Failed with result 'timeout'.")
+
+    host.at(60, stop)
+    outcome = waited(host, settings=DROWSY)
+    assert outcome.verdict.verdict == "FAILED"
+    assert 60 <= host.now - STARTED < 62
+
+
+def test_the_end_of_a_scheduler_ends_the_wait_while_the_main_process_still_lives() -> None:
+    host = Host()
+    host.at(60, lambda there: there.dead.add(CHILD))
+    outcome = waited(host, settings=DROWSY)
+    assert outcome.verdict.verdict == "FAILED"
+    assert f"the scheduler PID {CHILD} of this run has ended" in outcome.verdict.reason
+    assert 60 <= host.now - STARTED < 62
+
+
+def test_a_verification_waits_for_the_run_that_follows_a_dead_scheduler() -> None:
+    host = starting()
+    one = watch(host, deployment=False)
+    while host.now < STARTED + READY_AT:
+        host.wait([], 100)
+    assert one.observer.look().verdict.verdict == "READY"
+    host.dead.add(CHILD)
+    look = one.observer.look()
+    assert look.verdict.verdict == "NOT_READY" and f"PID {CHILD}" in look.verdict.reason
+
+
+def test_a_stopped_scheduler_is_not_ready_and_named() -> None:
+    host = starting()
+    host.stopped.add(CHILD)
+    outcome = waited(host, budget=100)
+    assert outcome.verdict.verdict == "NOT_READY"
+    assert f"PID {CHILD} (sglang::schedul) is stopped" in outcome.verdict.reason
+
+
+def test_between_the_ready_line_and_ready_itself_it_is_asked_often() -> None:
+    host = starting()
+    host.at(READY_AT, lambda there: there.answers.update({f"http://{ADDRESS}:30000/ready": Response(503)}))
+    host.at(READY_AT + 1, lambda there: there.answers.update({f"http://{ADDRESS}:30000/ready": Response(200)}))
+    assert waited(host, settings=DROWSY).verdict.verdict == "READY"
+    assert host.now - STARTED < READY_AT + 2
 
 
 def test_a_child_that_outlives_a_pending_restart_is_asked_nothing() -> None:
@@ -229,17 +289,17 @@ def test_the_budget_ends_the_wait_with_what_is_missing() -> None:
 
 def test_a_server_that_never_generates_is_asked_seldom_and_called_a_disagreement() -> None:
     host = starting()
-    host.at(READY_AT, lambda there: there.answers.update({HEALTH: HttpError(TIMEOUT, "no answer within 25 s")}))
+    late = HttpError(TIMEOUT, "no answer within 25 s")
+    host.at(READY_AT, lambda there: there.answers.update({HEALTH: late, GENERATE: late}))
     outcome = waited(host, budget=300)
     assert outcome.verdict.verdict == "INCONCLUSIVE"
     assert "log:" in outcome.verdict.reason and "http:" in outcome.verdict.reason
-    assert 5 <= host.asked.count(HEALTH) <= (300 - READY_AT) / 30 + 1
+    assert 5 <= host.asked.count(HEALTH) + host.asked.count(GENERATE) <= (300 - READY_AT) / 30 + 1
 
 
 def test_the_first_generation_may_time_out() -> None:
     host = starting()
-    answers = iter([HttpError(TIMEOUT, "no answer within 25 s"), Response(200)])
-    host.at(READY_AT, lambda there: there.answers.update({HEALTH: lambda _host: next(answers)}))
+    host.at(READY_AT, lambda there: there.answers.update({GENERATE: HttpError(TIMEOUT, "no answer within 25 s")}))
     outcome = waited(host)
     assert outcome.verdict.verdict == "READY"
     assert 30 <= host.now - STARTED - READY_AT < 45

@@ -42,7 +42,7 @@ def test_a_ready_instance(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     answer = run(ready(), monkeypatch, capsys, instances=[entry()])
     assert (answer["ready"], answer["verdict"], answer.get("failed"), answer["changed"]) == (True, "READY", None, False)
     (item,) = answer["instances"]
-    assert set(item["signals"]) == {"process", "log", "http", "identity", "bootstrap"}
+    assert set(item["signals"]) == {"process", "log", "http", "memory", "identity", "bootstrap", "load"}
 
 
 def test_an_instance_that_cannot_become_ready_fails_with_what_to_do(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,9 +77,18 @@ def test_entries_with_holes_are_refused_before_anything_is_looked_at(monkeypatch
 
 
 def test_a_single_instance_by_plain_parameters(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    options = {"unit": "sglang-prefill-g-a", "role": "prefill", "port": 30000, "bootstrap_port": 8998, "served_name": "/srv/models/tiny-llama"}
+    options = {"unit": "sglang-prefill-g-a", "role": "prefill", "port": 30000, "bootstrap_port": 8998, "served_name": "/srv/models/tiny-llama", "device": "cpu"}
     assert run(ready(), monkeypatch, capsys, **options)["verdict"] == "READY"
     assert run(ready(), monkeypatch, capsys, **{**options, "served_name": "other"}, timeout=5)["verdict"] == "FAILED"
+
+
+def test_workers_that_are_no_addresses_are_refused_before_anything_is_looked_at(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    host = Host("router")
+    options = {"unit": "sglang-router-g-a", "role": "router", "port": 30001}
+    for bad in ("http://192.0.2.11:port 8998", "http://192.0.2.11:30000", "nonsense"):
+        answer = run(host, monkeypatch, capsys, **options, prefill_workers=[bad])
+        assert answer["failed"] and "nothing was looked at" in answer["msg"] and "prefill_workers" in answer["msg"]
+    assert host.asked == []
 
 
 def test_the_planted_key_is_nowhere_in_the_result_and_the_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

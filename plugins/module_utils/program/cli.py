@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, plumbline.sglang contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line of the program on the hosts.
+
+    plumbline.pyz look                one line per instance of this host: its verdict, and why where it is not READY
+    plumbline.pyz witness --entry F   what a unit runs as root before its main process (readiness/start_witness.py)
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+INSTANCES = "/etc/sglang/instances"
+
+
+def version() -> str:
+    """Version of the collection and digest of the sources; ``unpacked`` where this does not run from the archive."""
+    package = importlib.import_module(__package__.rpartition(".")[0])
+    return str(getattr(package, "VERSION", "unpacked"))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(prog="plumbline", description="What plumbline.sglang checks on this host, without Ansible.")
+    made.add_argument("--version", action="version", version=version())
+    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    look = commands.add_parser("look", help="look once at the instances of this host; exit status 0: all are READY")
+    look.add_argument("--instances", default=INSTANCES, metavar="DIR", help=f"directory of the plan's entries (default: {INSTANCES})")
+    look.add_argument("--json", action="store_true", help="the whole results as JSON")
+    look.add_argument("name", nargs="*", help="only these instances")
+    witness = commands.add_parser("witness", help="record what is in the page cache before a start; for the unit")
+    witness.add_argument("--entry", required=True, metavar="FILE", help="the plan's entry of the instance")
+    return made
+
+
+def entries(directory: str, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The plan's entries on this host, those of ``names`` where any is given.
+
+    :raises SystemExit: where there are none, with a message for people.
+    """
+    found = []
+    for path in sorted(glob.glob(f"{glob.escape(directory)}/*.json")):
+        try:
+            with open(path, encoding="utf-8") as file:
+                found.append(json.load(file))
+        except (OSError, ValueError) as error:
+            raise SystemExit(f"plumbline: {path} cannot be read: {error}") from None
+    known = [entry["instance"] for entry in found]
+    missing = [name for name in names if name not in known]
+    if missing or not found:
+        seen = ", ".join(known) or "none"
+        raise SystemExit(f"plumbline: instances in {directory}: {seen}; expected {', '.join(missing) or 'at least one'}. They are written by a deploy.")
+    return [entry for entry in found if not names or entry["instance"] in names]
+
+
+def look(directory: str, names: Sequence[str], as_json: bool) -> int:
+    """One look at each instance."""
+    from .. import report
+    from ..host.local import LocalHost
+    from ..readiness.check import Request, check
+
+    chosen = entries(directory, names)
+    results = check(chosen, LocalHost(), Request(timeout=0))
+    if as_json:
+        print(json.dumps(results, indent=1))
+    else:
+        table = report.rows(chosen, results)
+        print("\n".join(text for text in (report.table_text(table), report.details_text(table)) if text))
+    return 0 if all(item["verdict"] == "READY" for item in results) else 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = parser().parse_args(argv)
+    if options.command == "look":
+        return look(options.instances, options.name, options.json)
+    # Before every start: only what it needs is loaded.
+    from ..readiness import start_witness
+
+    return start_witness.run(options.entry)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
