@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.planning.render import argv_text, directories, quote, render
+from ansible_collections.plumbline.sglang.plugins.module_utils.planning.render import argv_text, directories, quote, render, unit_text
 
 
 def an_entry() -> dict[str, Any]:
