@@ -1,46 +1,18 @@
 # Copyright: (c) 2026, plumbline.sglang contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the tests of a deployed PD group share: its plan entries as they stand on the hosts, its key, and how to deploy again."""
+"""How the tests of this scenario deploy again."""
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import re
 import subprocess
-from typing import Any
 
 import pytest
-import testinfra.host
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-HOSTS = {"prefill": "lab1", "decode": "lab2", "router": "lab3"}
-
-
-def lab_host(name: str) -> testinfra.host.Host:
-    """A lab host, as root over ssh the way an operator gets there."""
-    config = pathlib.Path(os.environ["PLUMBLINE_LAB_HOME"]) / "ssh" / "ssh_config"
-    return testinfra.get_host(f"ssh://{name}", ssh_config=str(config), sudo=True)
-
-
-@pytest.fixture(scope="session")
-def hosts() -> dict[str, testinfra.host.Host]:
-    """Role -> host."""
-    return {role: lab_host(name) for role, name in HOSTS.items()}
-
-
-@pytest.fixture(scope="session")
-def entries(hosts: dict[str, testinfra.host.Host]) -> dict[str, dict[str, Any]]:
-    """Role -> plan entry, from /etc/sglang/instances of its host."""
-    return {role: json.loads(host.check_output("cat /etc/sglang/instances/*.json")) for role, host in hosts.items()}
-
-
-@pytest.fixture(scope="session")
-def key(hosts: dict[str, testinfra.host.Host], entries: dict[str, dict[str, Any]]) -> str:
-    """The API key of the PD group."""
-    return hosts["router"].file(entries["router"]["credentials"][0]["path"]).content_string.strip()
 
 
 class Deploy:

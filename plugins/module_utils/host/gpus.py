@@ -209,8 +209,12 @@ def with_memory(gpu: Gpu, total: int | None, used: int | None, free: int | None,
         return replace(gpu, memory_kind=UNIFIED if total == 0 else gpu.memory_kind)
     parts = {"used": used, "free": free, "reserved": reserved}
     wrong = [f"{name} memory is told as {size} bytes of {total}: not taken" for name, size in parts.items() if size is not None and size > total]
-    sane = {f"memory_{name}": size if size is None or size <= total else None for name, size in parts.items()}
-    return replace(gpu, memory_total=total, notes=(*gpu.notes, *wrong), **sane)  # type: ignore[arg-type]  # ints by name
+
+    def sane(size: int | None) -> int | None:
+        return None if size is None or size > total else size
+
+    notes = (*gpu.notes, *wrong)
+    return replace(gpu, memory_total=total, memory_used=sane(used), memory_free=sane(free), memory_reserved=sane(reserved), notes=notes)
 
 
 # --- as facts ------------------------------------------------------------------------------------------------------------

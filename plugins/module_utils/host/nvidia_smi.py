@@ -70,7 +70,6 @@ def _gpu(element: ElementTree.Element, index: int, capabilities: dict[str, str],
     uuid = _told(element, "uuid") or ""
     address = pci_address(_text(element, "pci/pci_bus_id") or element.get("id"))
     node, cpus = sysfs.numa_of_pci(address, sys) if address else (None, "")
-    processes = _processes(element)
     gpu = Gpu(
         uuid=uuid,
         index=index,
@@ -80,10 +79,8 @@ def _gpu(element: ElementTree.Element, index: int, capabilities: dict[str, str],
         numa_node=node,
         numa_cpus=cpus,
         memory_source=f"{SOURCE} -q -x, fb_memory_usage",
-        processes=processes,
-        notes=() if processes is not None else (f"processes: {_text(element, 'processes') or 'not told'}",),
     )
-    return _with_memory(gpu, element)
+    return _with_processes(_with_memory(gpu, element), element)
 
 
 def _with_memory(gpu: Gpu, element: ElementTree.Element) -> Gpu:
@@ -96,17 +93,26 @@ def _with_memory(gpu: Gpu, element: ElementTree.Element) -> Gpu:
     return with_memory(gpu, total, used, free, reserved)
 
 
-def _processes(element: ElementTree.Element) -> tuple[GpuProcess, ...] | None:
-    """None where the element says in words that they are not shown (``N/A``, ``Insufficient Permissions``)."""
+def _with_processes(gpu: Gpu, element: ElementTree.Element) -> Gpu:
+    """None where the element says in words that they are not shown, and where it shows none to a user who may not see them (MIG)."""
     listed = element.find("processes")
-    if listed is None or (listed.text or "").strip() not in ("", "None"):
-        return None
+    words = (listed.text or "").strip() if listed is not None else "not told"
+    found = _processes(listed) if listed is not None else ()
+    refused = _text(element, "fb_memory_usage/total")
+    if not words and not found and "permission" in refused.lower():
+        words = refused
+    if words in ("", "None"):
+        return replace(gpu, processes=found)
+    return replace(gpu, processes=None, notes=(*gpu.notes, f"processes: {words}"))
+
+
+def _processes(listed: ElementTree.Element) -> tuple[GpuProcess, ...]:
     rows = []
     for item in listed.iter("process_info"):
         pid = _text(item, "pid")
         if pid.isdigit():
-            # C, G, C+G, and M+C for a client of an MPS server.
-            kind = COMPUTE if "C" in _text(item, "type") else GRAPHICS
+            # The others are C, C+G, and M+C for a client of an MPS server.
+            kind = GRAPHICS if _text(item, "type") == "G" else COMPUTE
             instance = (_text(item, "gpu_instance_id"), _text(item, "compute_instance_id"))
             rows.append((int(pid), instance, _bytes(_text(item, "used_memory")), kind))
     return gathered(rows)

@@ -14,23 +14,21 @@ import importlib
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
 from . import sysfs
-from .gpus import COMPUTE, GRAPHICS, UNIFIED, Gpu, GpuProcess, GpuReport, gathered, in_pci_order, pci_address, with_memory
+from .gpus import COMPUTE, DEDICATED, GRAPHICS, UNIFIED, Gpu, GpuProcess, GpuReport, gathered, in_pci_order, pci_address, with_memory
 
 MODULE = "pynvml"
 PACKAGE = "nvidia-ml-py"
 SOURCE = "nvml"
 
 _OTHERS = ("pynvml", "nvidia-ml-py3")
-#: The MPS list names the clients of an MPS server, the compute list the server.
-_LISTS = (
-    ("nvmlDeviceGetComputeRunningProcesses", COMPUTE),
-    ("nvmlDeviceGetMPSComputeRunningProcesses", COMPUTE),
-    ("nvmlDeviceGetGraphicsRunningProcesses", GRAPHICS),
-)
+_COMPUTE_LIST = "nvmlDeviceGetComputeRunningProcesses"
+#: They add to the compute list: clients of an MPS server, of which that names the server only, and what draws.
+_OTHER_LISTS = (("nvmlDeviceGetMPSComputeRunningProcesses", COMPUTE), ("nvmlDeviceGetGraphicsRunningProcesses", GRAPHICS))
 #: NVML's own words say little (nvml.h, nvmlReturn_t).
 _MEANINGS = {
     "NVMLError_LibraryNotFound": "libnvidia-ml.so.1 is not on this host",
@@ -146,31 +144,38 @@ class _Device:
 
     def _with_memory(self, gpu: Gpu) -> Gpu:
         """Version 2 counts what the driver reserves apart; version 1, for drivers before 510, counts it as used."""
-        said = ""
+        said, refused = "", False
         for name, arguments in (("nvmlDeviceGetMemoryInfo_v2", (self._nvml.nvmlMemory_v2,)), ("nvmlDeviceGetMemoryInfo", ())):
             try:
                 memory = self._nvml.nvmlDeviceGetMemoryInfo(self._handle, *arguments)
             except self._nvml.NVMLError as error:
                 said = f"{name}: {_words(error)}"
+                refused = type(error).__name__ == "NVMLError_NoPermission"
                 if type(error).__name__ == "NVMLError_NotSupported":
-                    gpu = Gpu(**{**vars(gpu), "memory_kind": UNIFIED})
+                    gpu = replace(gpu, memory_kind=UNIFIED)
                 continue
-            gpu = Gpu(**{**vars(gpu), "memory_source": f"NVML {name}"})
+            gpu = replace(gpu, memory_source=f"NVML {name}", memory_kind=DEDICATED)
             reserved = getattr(memory, "reserved", None)
             return with_memory(gpu, int(memory.total), int(memory.used), int(memory.free), None if reserved is None else int(reserved))
-        return Gpu(**{**vars(gpu), "memory_source": f"NVML {said}", "notes": (*gpu.notes, said)})
+        if refused and not gpu.processes:
+            gpu = replace(gpu, processes=None)  # none are shown to a user who may not see them (MIG)
+        return replace(gpu, memory_source=f"NVML {said}", notes=(*gpu.notes, said))
 
     def _processes(self) -> tuple[GpuProcess, ...] | None:
         """None where the compute list cannot be had, as with MIG and without rights; the others add to it."""
-        rows: list[tuple[int, Any, int | None, str]] = []
-        for function, kind in _LISTS:
-            listed = self._ask(function)
-            if listed is None and function == _LISTS[0][0]:
-                return None
-            for item in listed or ():
-                instance = (getattr(item, "gpuInstanceId", None), getattr(item, "computeInstanceId", None))
-                rows.append((int(item.pid), instance, _size(item.usedGpuMemory), kind))
+        compute = self._ask(_COMPUTE_LIST)
+        if compute is None:
+            return None
+        rows = [_row(item, COMPUTE) for item in compute]
+        for function, kind in _OTHER_LISTS:
+            with suppress(AttributeError, self._nvml.NVMLError):
+                rows += [_row(item, kind) for item in getattr(self._nvml, function)(self._handle)]
         return gathered(rows)
+
+
+def _row(process: Any, kind: str) -> tuple[int, Any, int | None, str]:
+    instance = (getattr(process, "gpuInstanceId", None), getattr(process, "computeInstanceId", None))
+    return int(process.pid), instance, _size(process.usedGpuMemory), kind
 
 
 def _size(told: Any) -> int | None:

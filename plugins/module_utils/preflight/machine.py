@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..host.command import CommandError
-from ..host.gpu_list import GpuError
+from ..host.gpus import Gpu
 from ..host.systemd import SystemdError
 from ..problem import listed
 from ..progress import human_bytes
@@ -99,11 +99,11 @@ def gpus(context: Context) -> Iterator[Found]:
         return
     planned = sorted({index for entry in entries for index in entry["gpus"]})
     expected = f"GPUs {listed([str(index) for index in planned], 16)}"
-    try:
-        present = {gpu.index: gpu for gpu in context.read.gpus()}
-    except (CommandError, GpuError) as error:
-        yield Found(PROBLEM, str(error), expected + " and a driver that answers", "install NVIDIA's driver with nvidia-smi, or see why it fails (dmesg)")
+    report = context.read.gpus()
+    if report.problem:
+        yield Found(PROBLEM, report.problem, expected + " and a driver that answers", report.next)
         return
+    present = {gpu.index: gpu for gpu in report.gpus}
     absent = [str(index) for index in planned if index not in present]
     if absent:
         yield Found(
@@ -113,12 +113,12 @@ def gpus(context: Context) -> Iterator[Found]:
             "mend gpus and sglang_numa_gpus in the inventory, or see why the driver does not show them (dmesg, nvidia-smi)",
         )
     for entry in entries:
-        yield from _placement(context, entry, present)
+        yield from _placement(entry, present)
 
 
-def _placement(context: Context, entry: Mapping[str, Any], present: Mapping[int, Any]) -> Iterator[Found]:
+def _placement(entry: Mapping[str, Any], present: Mapping[int, Gpu]) -> Iterator[Found]:
     there = [index for index in entry["gpus"] if index in present]
-    nodes = {index: context.read.gpu_numa_node(present[index]) for index in there}
+    nodes = {index: present[index].numa_node for index in there}
     wanted = entry.get("numa_node")
     seen = ", ".join(f"GPU {index} ({present[index].name}): node {'unknown' if nodes[index] is None else nodes[index]}" for index in there)
     expected = f"{entry['instance']}: its GPUs at node {wanted}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, NamedTuple
 
 from ..accounts import Account, account, unreadable
-from ..host import gpu_list, libraries, procfs, sysfs, systemd
+from ..host import gpus, libraries, procfs, sysfs, systemd
 from ..host.command import Completed, run
 from ..releases.interpreters import Interpreter, probe
 from ..space import free_bytes
@@ -65,11 +65,8 @@ class Reader:
     def numa_nodes(self) -> dict[int, sysfs.NumaNode]:
         return sysfs.numa_nodes()
 
-    def gpus(self) -> list[gpu_list.Gpu]:
-        return gpu_list.gpus()
-
-    def gpu_numa_node(self, gpu: gpu_list.Gpu) -> int | None:
-        return sysfs.pci_numa_node(gpu.bus_id) if gpu.bus_id else None
+    def gpus(self) -> gpus.GpuReport:
+        return gpus.read()
 
     def listeners(self, port: int) -> list[procfs.Listener]:
         return procfs.listeners(port)

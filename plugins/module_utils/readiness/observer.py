@@ -132,7 +132,7 @@ class Observer:
             # How a run got its weights does not change any more, and finding it out reads the page table of every shard.
             kept = context.memory.get(EXPLAINS) if name == EXPLAINS else None
             context.seen[name] = kept or observe(context)
-            if name == EXPLAINS and context.seen[name].state == PASSED:
+            if name == EXPLAINS and context.seen[name].details.get("explained") is not None:
                 context.memory[EXPLAINS] = context.seen[name]
 
     def _judge(self, context: Context) -> Look:

@@ -64,6 +64,8 @@ def take(entry: Mapping[str, Any], host: LocalHost, invocation: str) -> dict[str
 def run(path: str) -> int:
     """For the unit's ``ExecStartPre``: take the witness of the start that systemd is making; always 0, since no start may fail for it."""
     invocation = os.environ.get("INVOCATION_ID", "")
+    # The unit's own is 0077; what is written here is no secret, and is read by whoever looks.
+    before = os.umask(0o022)
     try:
         with open(path, encoding="utf-8") as file:
             entry = json.load(file)
@@ -74,4 +76,6 @@ def run(path: str) -> int:
         host.write_state(target, take(entry, host, invocation))
     except Exception as error:  # whatever it is, the engine starts
         print(f"plumbline: this start has no witness: {type(error).__name__}: {error}", flush=True)
+    finally:
+        os.umask(before)
     return 0

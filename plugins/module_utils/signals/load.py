@@ -11,12 +11,13 @@ finding; one that could not be observed is not.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from ..progress import human_bytes
 from ..readiness import start_witness
-from ..snapshots.weights import Weights, WeightsError
+from ..snapshots.weights import Weights, WeightsError, flags_of
 from .base import FAILED, PASSED, UNKNOWN, Context, Say, Signal, argument
 from .memory import on_cpu, weights_of
 
@@ -46,7 +47,9 @@ def observe(context: Context) -> Signal:
     def say(state: str, observed: str, then: str = "") -> Signal:
         return context.signal(NAME, state, observed, "where the weights came from", PROVES, then, **facts)
 
-    if wants_graphs(context.entry) and context.log.ready and not _captured(context):
+    # A journal forgets its oldest lines first: only where it still holds the load does it hold the capture that follows.
+    told = context.log.ready and any(hit.row.name == "load-end" for hit in context.log.stages)
+    if wants_graphs(context.entry) and told and not _captured(context):
         return say(
             FAILED,
             "the plan wants CUDA graphs for decoding, and this run captured none: it is ready early, and slow",
@@ -60,8 +63,6 @@ def observe(context: Context) -> Signal:
         return say(UNKNOWN, "not observable: this start has no witness (the unit was not started from a rendered set, or it began before there was one)")
     if witness["cached_bytes"] is None:
         return say(UNKNOWN, f"not observable: {witness['problem']}")
-    if _remote(witness["file_system"]):
-        return say(UNKNOWN, f"not observable: the weights lie on {witness['file_system']}, a network file system")
     try:
         return _explain(context, say, facts, witness, weights_of(context))
     except (WeightsError, OSError) as error:
@@ -84,7 +85,12 @@ def _explain(context: Context, say: Say, facts: dict[str, Any], witness: Mapping
         if now is not None and now >= EXPLAINED * whole:
             known = now
             sources.append(f"{100 * now / whole:.0f} % are in it now, read meanwhile by another process")
+    if known < EXPLAINED * whole and _remote(witness["file_system"]):
+        return say(UNKNOWN, f"not observable: the weights lie on {witness['file_system']}, a network file system")
+    if known < EXPLAINED * whole and read.bytes is None:
+        return say(UNKNOWN, f"not observable: what this unit has read is not counted ({read.source})")
     facts["explained"] = known >= EXPLAINED * whole
+    _enrich(facts["stages"], whole, sources)
     text = f"weights {human_bytes(whole)}: {', '.join(sources)}{_pace(facts['stages'], whole)}"
     if facts["explained"]:
         return say(PASSED, text)
@@ -96,7 +102,15 @@ def spans(context: Context) -> dict[str, dict[str, Any]]:
     at = {hit.row.name: hit.at for hit in context.log.stages}
     if context.log.ready:
         at["ready"] = context.log.ready.at
-    return {name: {"seconds": round(at[last] - at[first], 3)} for first, last, name in _SPANS if first in at and last in at}
+    # With --startup-weight-load-mode overlap the load ends after the graphs.
+    return {name: {"seconds": round(at[last] - at[first], 3)} for first, last, name in _SPANS if first in at and at.get(last, -1.0) >= at[first]}
+
+
+def _enrich(stages: dict[str, dict[str, Any]], size: int, sources: list[str]) -> None:
+    """What the stage of the load is explained by: its bytes, its pace, and where they came from."""
+    if "weights" in stages:
+        seconds = max(stages["weights"]["seconds"], 0.001)
+        stages["weights"].update(bytes=size, bytes_per_second=round(size / seconds), source="; ".join(sources))
 
 
 def _pace(stages: Mapping[str, Mapping[str, Any]], size: int) -> str:
@@ -110,22 +124,38 @@ def _remote(file_system: str) -> bool:
 
 def _unseen(context: Context) -> str:
     """Why no counter of this host shows this load; empty where one does."""
+    mode = argument(context.entry, "--weight-cache-mode")
+    if mode == "client":
+        return "--weight-cache-mode client takes the weights from a daemon's GPU memory"
     load_format = argument(context.entry, "--load-format")
     return f"--load-format {load_format} passes the page cache by" if load_format in _UNSEEN else ""
 
 
 def wants_graphs(entry: Mapping[str, Any]) -> bool:
-    """Whether the plan's argv wants a decode on GPUs to capture CUDA graphs, as it does where nothing says otherwise
-    (srt/arg_groups/cuda_graph_hook.py:557-576)."""
+    """Whether the plan's argv wants a decode on GPUs to capture CUDA graphs, as it does where nothing says otherwise.
+
+    Precedence as in srt/arg_groups/cuda_graph_hook.py:55-112. The other settings turn them off for reasons of their own
+    (attention_hook.py:124-145, 540; moe_hook.py:384; expert_pack_hook.py:197; serving_hook.py:569).
+    """
     if entry["role"] != "decode" or on_cpu(entry) or not entry.get("gpus"):
         return False
-    flags = {str(words[0]): str(words[1]) if len(words) > 1 else "" for words in entry.get("argv") or [] if words}
-    off = ("--disable-cuda-graph", "--disable-decode-cuda-graph")
-    if any(flag in flags for flag in off) or flags.get("--cuda-graph-backend-decode") == "disabled":
-        return False
-    # A configuration of its own may turn them off in ways that only the engine knows.
-    return "--cuda-graph-config" not in flags
+    flags = flags_of(entry.get("argv") or [])
+    backend = _decode_backend(flags)
+    off = backend == "disabled" or (not backend and any(flag in flags for flag in ("--disable-cuda-graph", "--disable-decode-cuda-graph")))
+    attention = {flags.get("--attention-backend"), flags.get("--decode-attention-backend")}
+    other = attention & {"torch_native", "flex_attention"} or flags.keys() & {"--enable-mis", "--msprobe-dump-config"}
+    return not off and not other and flags.get("--deepep-mode") != "normal" and flags.get("--load-format") != "expert_pack"
+
+
+def _decode_backend(flags: Mapping[str, str]) -> str:
+    """The backend of decode graphs that the argv names: in its JSON, else by its own flag; empty where it names none."""
+    try:
+        config = json.loads(flags.get("--cuda-graph-config") or "{}")
+        named = str(config["decode"]["backend"])
+    except (ValueError, LookupError, TypeError):
+        named = ""
+    return named or flags.get("--cuda-graph-backend-decode", "")
 
 
 def _captured(context: Context) -> bool:
-    return any(hit.row.name == "graphs-end" for hit in context.log.stages)
+    return any(hit.row.name == "decode-graphs" for hit in context.log.stages)

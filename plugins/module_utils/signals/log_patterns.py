@@ -82,6 +82,14 @@ STAGES = (
         "model_runner_components/cuda_graph_setup.py:696; older",
         "graphs captured",
     ),
+    # Those of a decode's own steps; a draft model and a prefill capture others.
+    Row(
+        "decode-graphs",
+        STAGE,
+        r"(?i)capture target (decode|verify)\b.*cuda graph end|capture cuda graph end",
+        "model_runner_components/cuda_graph_setup.py:788; older",
+        "decode graphs captured",
+    ),
     Row("scheduler", STAGE, r"max_total_num_tokens=\d+, chunked_prefill_size=", "managers/scheduler.py:1269", "scheduler up"),
     Row("all-ranks", STAGE, r"Engine startup timings \(s\):", "entrypoints/engine.py:1118", "all ranks up"),
     Row("http", STAGE, r"Uvicorn running on http", "uvicorn/server.py", "HTTP server up"),

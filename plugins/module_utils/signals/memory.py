@@ -12,10 +12,11 @@ Alone it is fooled: memory is full before graphs are captured and the server is 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..progress import human_bytes
-from ..snapshots.weights import Weights, WeightsError, lower_bound
+from ..snapshots.weights import Bound, Weights, WeightsError, flags_of, kept_elsewhere, lower_bound
 from .base import FAILED, PASSED, UNKNOWN, Context, Say, Signal, argument
 from .process import RANK
 
@@ -42,12 +43,16 @@ def observe(context: Context) -> Signal:
         return context.signal(NAME, state, observed, expected, PROVES, then, **facts)
 
     try:
-        weights = weights_of(context)
+        weights_of(context)
     except WeightsError as error:
         return say(UNKNOWN, f"what the weights take is not known: {error}", "give the model's directory (model_path), and run this as root")
-    bound = lower_bound(weights, context.entry.get("argv") or [])
+    argv = context.entry.get("argv") or []
+    if kept_elsewhere(argv) and not on_cpu(context.entry):
+        return say(UNKNOWN, f"{kept_elsewhere(argv)} keeps weights elsewhere, so nothing says how much a rank holds itself", "nvidia-smi")
+    bound: Bound = context.memory["weights_bound"]
     ranks = _size(context, "tp_size", "--tp-size") * _size(context, "pp_size", "--pp-size")
-    share = int(bound.bytes / ranks * (1 - TOLERANCE))
+    offloaded = int(float(flags_of(argv).get("--cpu-offload-gb") or 0) * (1 << 30))
+    share = max(1, int(bound.bytes / ranks * (1 - TOLERANCE)) - offloaded)
     facts.update(weight_bytes=bound.bytes, lower_bound_bytes=share, ranks=ranks, left_out=list(bound.left_out))
     return _on_cpu(context, say, facts, share) if on_cpu(context.entry) else _on_gpus(context, say, facts, share)
 
@@ -60,9 +65,12 @@ def weights_of(context: Context) -> Weights:
         path = model.get("path") or context.expect.get("model_path") or told
         if not path or not str(path).startswith("/"):
             raise WeightsError(f"the model is {path!r}, which is no directory of this host")
-        context.memory["weights"] = context.host.weights(str(path))
-    found: Weights = context.memory["weights"]
-    return found
+        found = context.host.weights(str(path))
+        context.memory["weights_bound"] = lower_bound(found, context.entry.get("argv") or [])
+        # A large model has 100,000 tensors, 25 MiB of names: what follows from them is kept, they are not.
+        context.memory["weights"] = replace(found, tensors={})
+    kept: Weights = context.memory["weights"]
+    return kept
 
 
 def on_cpu(entry: Mapping[str, Any]) -> bool:
@@ -71,8 +79,8 @@ def on_cpu(entry: Mapping[str, Any]) -> bool:
 
 
 def _size(context: Context, name: str, flag: str) -> int:
-    """A parallel size by the plan, else by the argv; 1 where neither names it."""
-    told = context.expect.get(name) or argument(context.entry, flag) or 1
+    """A parallel size by the plan, else by the argv, else as the server tells it; 1 where nobody names it."""
+    told = context.expect.get(name) or argument(context.entry, flag) or (context.memory.get("server_info") or {}).get(name) or 1
     return max(1, int(told))
 
 
@@ -103,18 +111,23 @@ def _on_gpus(context: Context, say: Say, facts: dict[str, Any], share: int) -> S
     if report.problem or not report.gpus:
         return say(UNKNOWN, f"the GPUs cannot be read: {report.problem or 'the driver shows none'}", "nvidia-smi")
     pids = context.host.cgroup_pids(context.unit.control_group)
-    planned = sorted(int(index) for index in context.entry.get("gpus") or [])
+    planned = [int(index) for index in context.entry.get("gpus") or []]
     by_index = {gpu.index: gpu for gpu in report.gpus}
     absent = [index for index in planned if index not in by_index]
     if absent:
         return say(FAILED, f"the host has no GPU {', '.join(map(str, absent))}; planned: {_list(planned)}", "nvidia-smi -L, then mend gpus in the inventory")
-    if any(gpu.processes is None for gpu in report.gpus):
+    if any(gpu.processes is None for gpu in report.gpus if not planned or gpu.index in planned):
         return say(UNKNOWN, "the driver does not show the processes on the GPUs", "look from outside the container, as root")
     mine = {gpu.index: [item for item in gpu.processes or () if item.pid in pids] for gpu in report.gpus}
     unsized = [item.pid for items in mine.values() for item in items if item.bytes is None]
     if unsized:
         return say(UNKNOWN, f"the driver does not tell the memory of PID {_list(unsized)}", "nvidia-smi --query-compute-apps=pid,used_memory --format=csv")
-    held = {index: sum(item.bytes or 0 for item in items) for index, items in mine.items() if items or index in planned}
+    order = [*planned, *(index for index, items in mine.items() if items and index not in planned)]
+    held = {index: sum(item.bytes or 0 for item in mine[index]) for index in order}
+    unnamed = [gpu.index for gpu in report.gpus if (gpu.index in planned or not planned) and _unnamed(context, gpu, share)]
+    if unnamed and not any(held.values()):
+        text = f"memory of GPU {_list(unnamed)} is used, and the driver names no process that this host knows"
+        return say(UNKNOWN, text, "look from outside the container, as root")
     foreign = [_foreigner(context, by_index[index], pids) for index in planned or held]
     facts.update(held_bytes={str(index): size for index, size in held.items()}, foreign=[text for text in foreign if text])
     return _judge(context, say, held, planned, share, [text for text in foreign if text])
@@ -130,17 +143,25 @@ def _judge(context: Context, say: Say, held: Mapping[int, int], planned: list[in
         where = f"GPU {_list(planned)}" if planned else "any GPU"
         return say(FAILED, f"{context.unit.unit} holds nothing on {where}{others}", "nvidia-smi")
     text = ", ".join(f"GPU {index} {human_bytes(size)}" for index, size in sorted(held.items()))
-    stages = _size(context, "pp_size", "--pp-size")
-    # Pipeline stages are not cut evenly: their sum is what must be there.
+    stages, nodes = _size(context, "pp_size", "--pp-size"), _size(context, "nnodes", "--nnodes")
+    # Pipeline stages are not cut evenly: their sum is what must be there. A node that has only some of them sees no sum.
     least = share // 2 if stages > 1 else share
     short = [index for index, size in held.items() if size < least]
-    if short or sum(held.values()) < share * len(held):
+    if short or ((stages == 1 or nodes == 1) and sum(held.values()) < share * len(held)):
         where = f" on GPU {_list(short)}" if short else ""
         return say(UNKNOWN, f"{text}: less than the weights' {human_bytes(share)} a GPU{where}{others}", _look(context))
-    low, high = min(held.values()), max(held.values())
-    if stages == 1 and high - low > max(UNEVEN_SHARE * high, UNEVEN_BYTES):
+    width = max(1, _size(context, "tp_size", "--tp-size") // max(1, nodes // stages))
+    sizes = list(held.values())
+    groups = [sizes[first : first + width] for first in range(0, len(sizes), width)]
+    if any(max(group) - min(group) > max(UNEVEN_SHARE * max(group), UNEVEN_BYTES) for group in groups):
         return say(UNKNOWN, f"{text}: not alike across the TP group{others}", _look(context))
     return say(PASSED, f"{text}, at least {human_bytes(share)} each{others}")
+
+
+def _unnamed(context: Context, gpu: Gpu, share: int) -> bool:
+    """Whether a GPU's memory is used by nobody whom this host knows: in a container, the driver names no PIDs or those of the host."""
+    known = any(context.host.cgroup_of(item.pid) for item in gpu.processes or ())
+    return not known and (gpu.memory_used or 0) >= share
 
 
 def _foreigner(context: Context, gpu: Gpu, pids: set[int]) -> str:

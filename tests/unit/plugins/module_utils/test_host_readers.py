@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, plumbline.sglang contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading the machine: NUMA nodes, PCI devices, GPUs, libraries, addresses, long commands."""
+"""Reading the machine: NUMA nodes, PCI devices, libraries, addresses, long commands."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.host import gpu_list, libraries, sysfs
-from ansible_collections.plumbline.sglang.plugins.module_utils.host.command import Completed
+from ansible_collections.plumbline.sglang.plugins.module_utils.host import libraries, sysfs
 from ansible_collections.plumbline.sglang.plugins.module_utils.long_command import bytes_written, run_long
 
 
@@ -47,20 +46,6 @@ def test_own_addresses() -> None:
     assert sysfs.is_own_address("127.0.0.1")
     # TEST-NET-1 (RFC 5737) belongs to nobody.
     assert not sysfs.is_own_address("192.0.2.1")
-
-
-def test_gpus_are_read_by_index() -> None:
-    text = "0, GPU-a, NVIDIA H100 80GB HBM3, 00000000:17:00.0\n1, GPU-b, NVIDIA GB10, Edition, [N/A]\nNo devices were found\n"
-    assert gpu_list.parse(text) == [
-        gpu_list.Gpu(0, "GPU-a", "NVIDIA H100 80GB HBM3", "00000000:17:00.0"),
-        gpu_list.Gpu(1, "GPU-b", "NVIDIA GB10,Edition", None),
-    ]
-
-
-def test_a_driver_that_does_not_answer() -> None:
-    said = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"
-    with pytest.raises(gpu_list.GpuError, match="status 9: NVIDIA-SMI has failed"):
-        gpu_list.gpus(lambda argv: Completed(9, said, ""))
 
 
 @pytest.mark.parametrize(

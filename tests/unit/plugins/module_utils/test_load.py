@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ def observed(host: Host, **changes: Any) -> Any:
         (started(0, read=GIB), "1.0 GiB were read from storage by this unit"),
         (started(GIB // 2, read=GIB // 2), "50 % were in the page cache before the start"),
         (started(0, read=0, cached_now=GIB), "read meanwhile by another process"),
+        (started(GIB, file_system="nfs4"), "100 % were in the page cache before the start"),
     ],
 )
 def test_a_start_is_explained_by_where_the_bytes_came_from(host: Host, says: str) -> None:
@@ -73,6 +75,8 @@ def test_an_unexplained_start_makes_a_ready_server_inconclusive() -> None:
         (started(0, file_system="fuse.sshfs"), {}, "fuse.sshfs, a network file system"),
         (started(0, invocation=OTHER_RUN), {}, "has no witness"),
         (started(0), {"argv": [["--load-format", "fastsafetensors"]]}, "--load-format fastsafetensors"),
+        (started(GIB), {"argv": [["--weight-cache-mode", "client"]]}, "--weight-cache-mode client"),
+        (started(0, read=None), {}, "is not counted"),
         (started(0), {"model": {"path": "/gone"}}, "/gone"),
     ],
 )
@@ -90,8 +94,22 @@ def test_each_stage_of_the_start_is_told_with_its_seconds() -> None:
         host.says(text)
     made.log.feed(host.journal(RUN))
     signal = load.observe(made)
-    assert signal.details["stages"] == {"weights": {"seconds": 4.0}, "KV cache": {"seconds": 1.0}}
+    assert signal.details["stages"] == {
+        "weights": {"seconds": 4.0, "bytes": GIB, "bytes_per_second": GIB // 4, "source": "100 % were in the page cache before the start"},
+        "KV cache": {"seconds": 1.0},
+    }
     assert "loaded in 4.0 s (256.0 MiB/s)" in signal.observed
+
+
+def test_weights_that_are_committed_after_the_graphs_took_no_negative_time() -> None:
+    host = started(GIB)
+    made = context(host, paths=STATE)
+    for at, text in ((10, "Load weight begin. avail mem"), (12, "Memory pool end. avail"), (15, "Load weight end. Committed real weights")):
+        host.now = 1000.0 + at
+        host.says(text)
+    made.log.feed(host.journal(RUN))
+    stages = load.observe(made).details["stages"]
+    assert {name: stage["seconds"] for name, stage in stages.items()} == {"weights": 5.0}
 
 
 GRAPHS = {"role": "decode", "device": "cuda", "gpus": [4]}
@@ -102,10 +120,18 @@ GRAPHS = {"role": "decode", "device": "cuda", "gpus": [4]}
     [
         ({}, "", "failed"),
         ({}, "[2026-11-30 21:41:05] Capture target decode CUDA graph end. bs=[1], elapsed=1 s", "unknown"),
+        ({}, "[2026-11-30 21:41:05] Capture draft decode CUDA graph end. bs=[1], elapsed=1 s", "failed"),
+        ({}, "[2026-11-30 21:41:05] Capture cuda graph end. Time elapsed: 1 s", "unknown"),
         ({"argv": [["--disable-cuda-graph"]]}, "", "unknown"),
         ({"argv": [["--disable-decode-cuda-graph"]]}, "", "unknown"),
         ({"argv": [["--cuda-graph-backend-decode", "disabled"]]}, "", "unknown"),
-        ({"argv": [["--cuda-graph-config", "{}"]]}, "", "unknown"),
+        ({"argv": [["--cuda-graph-config", '{"decode": {"backend": "disabled"}}']]}, "", "unknown"),
+        ({"argv": [["--cuda-graph-config", '{"decode": {"max_bs": 64}}']]}, "", "failed"),
+        ({"argv": [["--disable-decode-cuda-graph"], ["--cuda-graph-backend-decode", "full"]]}, "", "failed"),
+        ({"argv": [["--attention-backend", "torch_native"]]}, "", "unknown"),
+        ({"argv": [["--decode-attention-backend", "flex_attention"]]}, "", "unknown"),
+        ({"argv": [["--deepep-mode", "normal"]]}, "", "unknown"),
+        ({"argv": [["--enable-mis"]]}, "", "unknown"),
         ({"device": "cpu"}, "", "unknown"),
     ],
 )
@@ -116,6 +142,13 @@ def test_a_decode_that_captured_no_graphs_is_a_finding_and_never_a_fast_start(ch
     signal = load.observe(context(host, role, text=text + "\n" + capture("decode_ready.log").split("SIGTERM")[0], **options))
     assert signal.state == state, signal.observed
     assert ("captured none" in signal.observed) == (state == "failed")
+
+
+def test_a_journal_that_has_lost_the_load_says_nothing_of_graphs() -> None:
+    options = {"argv": [], **GRAPHS}
+    role = options.pop("role")
+    signal = load.observe(context(ready("decode"), role, text="The server is fired up and ready to roll!", **options))
+    assert signal.state == "unknown", signal.observed
 
 
 def test_a_prefill_is_not_asked_for_graphs() -> None:
@@ -156,6 +189,13 @@ def test_a_real_start_leaves_its_witness_in_the_state_directory(tmp_path: Path, 
     monkeypatch.setenv("INVOCATION_ID", RUN)
     file = tmp_path / "entry.json"
     file.write_text(json.dumps(entry(paths={"state": str(tmp_path / "state")}, model={"path": str(tmp_path / "gone")})))
-    assert start_witness.run(str(file)) == 0
-    written = json.loads((tmp_path / "state" / "starts" / f"{RUN}.json").read_text())
+    before = os.umask(0o077)
+    try:
+        assert start_witness.run(str(file)) == 0
+        assert os.umask(0o077) == 0o077
+    finally:
+        os.umask(before)
+    path = tmp_path / "state" / "starts" / f"{RUN}.json"
+    assert path.stat().st_mode & 0o777 == 0o644
+    written = json.loads(path.read_text())
     assert written["invocation"] == RUN and "gone" in written["problem"]

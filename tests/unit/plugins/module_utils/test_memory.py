@@ -30,7 +30,7 @@ def on_gpus(*held: Any, gpus: tuple[int, ...] = (0, 1, 2, 3), pid: int = CHILD, 
         for index, size in enumerate(held)
     ]
     host.cards = GpuReport("580.95", "13.0", "nvidia-smi", tuple(cards))
-    expect = {"tp_size": options.pop("tp", 4), "pp_size": options.pop("pp", 1)}
+    expect = {"tp_size": options.pop("tp", 4), "pp_size": options.pop("pp", 1), "nnodes": options.pop("nodes", 1)}
     return memory.observe(context(host, device="cuda", gpus=list(gpus), argv=options.pop("argv", []), expect=expect))
 
 
@@ -86,6 +86,53 @@ def test_pipeline_stages_are_not_cut_evenly_but_their_sum_is_the_model() -> None
     assert on_gpus(30 * GB, 30 * GB, 45 * GB, 45 * GB, tp=2, pp=2).state == "passed"
     assert on_gpus(30 * GB, 30 * GB, 35 * GB, 35 * GB, tp=2, pp=2).state == "unknown"
     assert on_gpus(10 * GB, 60 * GB, 45 * GB, 45 * GB, tp=2, pp=2).state == "unknown"
+    assert "not alike" in on_gpus(70 * GB, 20 * GB, 70 * GB, 70 * GB, tp=2, pp=2).observed
+
+
+def test_a_node_with_the_smaller_stage_is_not_measured_by_the_sum() -> None:
+    assert on_gpus(30 * GB, 30 * GB, gpus=(0, 1), tp=2, pp=2, nodes=2).state == "passed"
+    assert on_gpus(15 * GB, 15 * GB, gpus=(0, 1), tp=2, pp=2, nodes=2).state == "unknown"
+
+
+def test_weights_in_the_hosts_memory_are_not_asked_of_the_gpus() -> None:
+    held = (20 * GB, 20 * GB, 20 * GB, 20 * GB)
+    assert on_gpus(*held, argv=[["--cpu-offload-gb", "20"]]).state == "passed"
+    assert on_gpus(*held, argv=[["--cpu-offload-gb", "5"]]).state == "unknown"
+
+
+@pytest.mark.parametrize("flag", [["--weight-cache-mode", "client"], ["--enable-paged-experts"], ["--kt-weight-path", "/k"], ["--offload-group-size", "4"]])
+def test_weights_that_another_process_or_the_host_holds_have_no_bound(flag: list[str]) -> None:
+    signal = on_gpus(2 * GB, 2 * GB, 2 * GB, 2 * GB, argv=[flag])
+    assert signal.state == "unknown" and flag[0] in signal.observed
+
+
+@pytest.mark.parametrize("processes", [(), (GpuProcess(900_000, 37 * GB),)])
+def test_a_driver_that_names_no_process_of_this_host_proves_nothing(processes: tuple[GpuProcess, ...]) -> None:
+    """NVML in a container: the memory is used, by nobody or by PIDs of another namespace."""
+    host = ready()
+    host.model = LARGE
+    host.cards = GpuReport(source="nvml", gpus=tuple(Gpu(f"GPU-{index}", index, "x", memory_used=37 * GB, processes=processes) for index in range(4)))
+    signal = memory.observe(context(host, device="cuda", gpus=[0, 1, 2, 3], argv=[], expect={"tp_size": 4}))
+    assert signal.state == "unknown" and "no process that this host knows" in signal.observed
+
+
+def test_a_gpu_that_is_not_planned_may_hide_its_processes() -> None:
+    host = ready()
+    host.model = LARGE
+    cards = [Gpu(f"GPU-{index}", index, "x", processes=(GpuProcess(CHILD, 38 * GB),) if index < 4 else None) for index in range(5)]
+    host.cards = GpuReport(source="nvml", gpus=tuple(cards))
+    assert memory.observe(context(host, device="cuda", gpus=[0, 1, 2, 3], argv=[], expect={"tp_size": 4})).state == "passed"
+
+
+def test_the_size_that_the_server_names_serves_where_the_parameters_name_none() -> None:
+    host = ready()
+    host.model = LARGE
+    host.cards = GpuReport(source="nvml", gpus=tuple(Gpu(f"GPU-{index}", index, "x", processes=(GpuProcess(CHILD, 38 * GB),)) for index in range(4)))
+    looked = context(host, device="cuda", gpus=[], argv=[], expect={})
+    looked.memory["server_info"] = {"tp_size": 4, "pp_size": 1}
+    assert memory.observe(looked).state == "passed"
+    looked.memory["server_info"] = {"tp_size": 2, "pp_size": 1}
+    assert memory.observe(looked).state == "unknown"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.accounts import Account
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.command import CommandError, Completed
-from ansible_collections.plumbline.sglang.plugins.module_utils.host.gpu_list import Gpu
+from ansible_collections.plumbline.sglang.plugins.module_utils.host.gpus import Gpu, GpuReport
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.libraries import OsRelease
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.procfs import Listener
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.sysfs import NumaNode
@@ -21,6 +21,12 @@ from ansible_collections.plumbline.sglang.plugins.module_utils.preflight.types i
 from ansible_collections.plumbline.sglang.plugins.module_utils.releases.interpreters import Interpreter
 
 GIB = 1 << 30
+
+
+def gpus(nodes: list[int | None]) -> GpuReport:
+    """A driver that shows one H100 per element, at these NUMA nodes."""
+    found = (Gpu(f"GPU-{index}", index, "NVIDIA H100 80GB HBM3", numa_node=node) for index, node in enumerate(nodes))
+    return GpuReport("580.95.05", "13.0", "nvidia-smi", tuple(found))
 
 
 class Host(Reader):
@@ -34,8 +40,7 @@ class Host(Reader):
             "libraries": {"libibverbs.so.1", "librdmacm.so.1", "libnuma.so.1", "libcurl.so.4", "libgomp.so.1"},
             "interpreters": {"/usr/bin/python3.11": Interpreter("/usr/bin/python3.11", (3, 11, 2), "x86_64", True)},
             "nodes": {0: NumaNode(0, 512 * GIB, "0-31"), 1: NumaNode(1, 512 * GIB, "32-63")},
-            "gpus": [Gpu(index, f"GPU-{index}", "NVIDIA H100 80GB HBM3", f"0000:0{index}:00.0") for index in range(8)],
-            "gpu_nodes": {index: index // 4 for index in range(8)},
+            "gpus": gpus([index // 4 for index in range(8)]),
             "listeners": {},
             "owners": {},
             "unit_pids": {},
@@ -76,9 +81,6 @@ class Host(Reader):
 
     def gpus(self):
         return self.answer("gpus")
-
-    def gpu_numa_node(self, gpu):
-        return self.answer("gpu_nodes").get(gpu.index)
 
     def listeners(self, port):
         return self.answer("listeners").get(port, [])
@@ -166,9 +168,9 @@ def test_a_healthy_host_is_clean(check: str) -> None:
         ("numa", {"nodes": {0: NumaNode(0, 0, "0-3")}}, PROBLEM, "node 0 has no memory"),
         ("numa", {"nodes": {0: NumaNode(0, GIB, "")}}, PROBLEM, "node 0 has no processors"),
         ("numa", {"nodes": FileNotFoundError("/sys")}, UNCHECKED, "no NUMA nodes"),
-        ("gpus", {"gpus": CommandError("nvidia-smi is not installed on this host")}, PROBLEM, "nvidia-smi is not installed"),
-        ("gpus", {"gpu_nodes": {0: 0, 1: 0, 2: 1, 3: 0}}, PROBLEM, "GPU 2 (NVIDIA H100 80GB HBM3): node 1"),
-        ("gpus", {"gpu_nodes": {}}, INCONCLUSIVE, "node unknown"),
+        ("gpus", {"gpus": GpuReport(problem="no NVIDIA driver: nvidia-smi is not installed", next="install it")}, PROBLEM, "nvidia-smi is not installed"),
+        ("gpus", {"gpus": gpus([0, 0, 1, 0])}, PROBLEM, "GPU 2 (NVIDIA H100 80GB HBM3): node 1"),
+        ("gpus", {"gpus": gpus([None] * 4)}, INCONCLUSIVE, "node unknown"),
         ("executable", {"noexec": True}, INCONCLUSIVE, "noexec"),
         ("interpreter", {"interpreters": {}}, PROBLEM, "no interpreter"),
         ("libraries", {"libraries": set(), "os": OsRelease("alpine", "3", "Alpine Linux", "")}, PROBLEM, "Alpine Linux"),
@@ -187,13 +189,13 @@ def test_each_check_says_no(check: str, changes: dict[str, Any], bucket: str, wo
 
 
 def test_absent_gpus_are_named_together() -> None:
-    report = look("gpus", gpus=[Gpu(0, "GPU-0", "NVIDIA H100 80GB HBM3", "0000:00:00.0")])
+    report = look("gpus", gpus=gpus([0]))
     assert "no GPU 1, 2, 3; there are: 0" in report.of(PROBLEM)[0]["seen"]
 
 
 def test_nothing_is_asked_of_an_instance_without_gpu_and_node() -> None:
     entry = {"device": "cpu", "gpus": [], "numa_node": None}
-    assert look("gpus", entry=entry, gpus=CommandError("x")).findings == []
+    assert look("gpus", entry=entry, gpus=GpuReport(problem="x")).findings == []
     assert look("numa", entry=entry, nodes=OSError("x")).findings == []
 
 
