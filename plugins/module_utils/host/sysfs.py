@@ -59,7 +59,7 @@ def pci_numa_node(bus_id: str, sys: str = SYS) -> int | None:
     """
     domain, _colon, rest = bus_id.strip().lower().partition(":")
     try:
-        number = int(_text(f"{sys}/bus/pci/devices/{domain[-4:]}:{rest}/numa_node"))
+        number = int(_text(f"{sys}/bus/pci/devices/{int(domain, 16):04x}:{rest}/numa_node"))
     except (OSError, ValueError):
         return None
     return None if number < 0 else number

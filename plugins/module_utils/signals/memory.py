@@ -21,13 +21,15 @@ from .base import FAILED, PASSED, UNKNOWN, Context, Say, Signal, argument
 from .process import RANK
 
 if TYPE_CHECKING:
-    from ..host.gpus import Gpu
+    from ..host.gpus import Gpu, GpuReport
 
 NAME = "memory"
 PROVES = "the weights lie in the memory of this unit's own processes, where the plan wants them"
 
 #: What a server may hold less than the headers say: tensors that a model class does not use (unused heads, scales that it folds).
 TOLERANCE = 0.05
+#: How old the driver's answer may be.
+FRESH_SECONDS = 3.0
 #: How far the ranks of a TP group may be apart: rank 0 keeps some more buffers. A rank without its weights is much further off.
 UNEVEN_SHARE = 0.10
 UNEVEN_BYTES = 2 << 30
@@ -106,7 +108,7 @@ def _on_cpu(context: Context, say: Say, facts: dict[str, Any], share: int) -> Si
 
 
 def _on_gpus(context: Context, say: Say, facts: dict[str, Any], share: int) -> Signal:
-    report = context.host.gpus()
+    report = _report(context)
     facts["source"] = report.source
     if report.problem or not report.gpus:
         return say(UNKNOWN, f"the GPUs cannot be read: {report.problem or 'the driver shows none'}", "nvidia-smi")
@@ -131,6 +133,16 @@ def _on_gpus(context: Context, say: Say, facts: dict[str, Any], share: int) -> S
     foreign = [_foreigner(context, by_index[index], pids) for index in planned or held]
     facts.update(held_bytes={str(index): size for index, size in held.items()}, foreign=[text for text in foreign if text])
     return _judge(context, say, held, planned, share, [text for text in foreign if text])
+
+
+def _report(context: Context) -> GpuReport:
+    """What the driver says; two looks in a row share an answer, since nvidia-smi takes a second."""
+    asked, report = context.memory.get("gpus", (float("-inf"), None))
+    if report is None or context.host.monotonic() - asked > FRESH_SECONDS:
+        report = context.host.gpus()
+        context.memory["gpus"] = (context.host.monotonic(), report)
+    found: GpuReport = report
+    return found
 
 
 def _judge(context: Context, say: Say, held: Mapping[int, int], planned: list[int], share: int, foreign: list[str]) -> Signal:
