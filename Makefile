@@ -2,7 +2,7 @@
 # Virtual environments are made on first use, in the user's cache directory, from the exact pins in requirements/.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test lint types specs archive units sanity molecule test-kill clean
+.PHONY: help demo demo-down test lint types specs docs archive units sanity molecule test-kill clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ types: ## mypy
 specs: ## Roles: argument specs, defaults and tasks agree
 	tests/venv ansible-2.19 python tests/specs/check_specs.py
 	tests/venv ansible-2.19 python -m pytest tests/specs tests/runner tests/lab/tests
+
+docs: ## Render the documentation of all plugins and roles; a warning fails
+	tests/docs
 
 archive: ## The built archive installs and plans; the checkout runs as it lies
 	tests/venv --cores python -m pytest tests/archive

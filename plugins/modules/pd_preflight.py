@@ -14,7 +14,7 @@ description:
     not decide, or is put right by the roles that follow. V(unchecked) could not be asked. What could not be asked never counts as clean.
 options:
   host:
-    description: The plan's view of this host, as in RV(plumbline.sglang.plan#module:hosts) (C(address), C(releases), C(models), C(numa)).
+    description: The plan's view of this host, as in C(plumbline_plan.hosts) (C(address), C(releases), C(models), C(numa)).
     type: dict
     required: true
   instances:

@@ -1,4 +1,4 @@
 # Copyright: (c) 2026, plumbline.sglang contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults on a real PD group, and the probes that people trust."""
+"""Faults of a deployed PD group, the probes that people use, and what all of them say; see README.md."""
