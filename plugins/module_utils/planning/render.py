@@ -80,6 +80,16 @@ def witness_line(entry: Mapping[str, Any]) -> list[str]:
     return ["ExecStartPre=+-" + " ".join(quote(word, command=True) for word in words)]
 
 
+def proof_line(entry: Mapping[str, Any]) -> str:
+    """What each run is proved by: a process of its own beside the unit, which waits until all witnesses agree and writes that down.
+
+    So a run that systemd started at night has its proof as well. A process inside the unit would be taken for one of the server's.
+    """
+    words = ["systemd-run", "--quiet", "--no-block", "--collect", f"--unit=sglang-proof-{entry['instance']}", "--nice=10"]
+    words += [entry["release"]["python"], "-I", entry["paths"]["program"], "prove", "--entry", entry["paths"]["config"]]
+    return "ExecStartPost=+-" + " ".join(quote(word, command=True) for word in words)
+
+
 def argv_text(argv: Sequence[Sequence[Any]]) -> str:
     """One flag with its values per line, as a person compares two launches."""
     return "".join(" ".join(_shown(str(word)) for word in words) + "\n" for words in argv)
@@ -127,6 +137,7 @@ def unit_text(entry: Mapping[str, Any], digest: str) -> str:
         f"WorkingDirectory={quote(entry['paths']['cache'], command=False)}",
         *witness_line(entry),
         f"ExecStart={start}",
+        proof_line(entry),
         *(f"Environment={_assignment(name, value)}" for name, value in sorted(environment.items())),
         # The schedulers have no SIGTERM handler: only the main process is asked, the rest is killed at the end.
         "KillMode=mixed",

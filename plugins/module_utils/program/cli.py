@@ -5,6 +5,7 @@
 
     plumbline.pyz look                one line per instance of this host: its verdict, and why where it is not READY
     plumbline.pyz witness --entry F   what a unit runs as root before its main process (readiness/start_witness.py)
+    plumbline.pyz prove --entry F     waits until the instance is READY and writes its proof; each start of a unit calls it beside itself
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def parser() -> argparse.ArgumentParser:
     look.add_argument("--json", action="store_true", help="the whole results as JSON")
     look.add_argument("name", nargs="*", help="only these instances")
     witness = commands.add_parser("witness", help="record what is in the page cache before a start; for the unit")
-    witness.add_argument("--entry", required=True, metavar="FILE", help="the plan's entry of the instance")
+    prove = commands.add_parser("prove", help="wait until an instance is READY, and write its proof; for the unit")
+    for command in (witness, prove):
+        command.add_argument("--entry", required=True, metavar="FILE", help="the plan's entry of the instance")
     return made
 
 
@@ -76,11 +79,28 @@ def look(directory: str, names: Sequence[str], as_json: bool) -> int:
     return 0 if all(item["verdict"] == "READY" for item in results) else 1
 
 
+def prove(path: str) -> int:
+    """Wait for an instance within its start budget, and write the proof of the run that is found ready."""
+    from ..host.local import LocalHost
+    from ..readiness.check import Request, check
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            entry = json.load(file)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"plumbline: {path} cannot be read: {error}") from None
+    (item,) = check([entry], LocalHost(), Request(record=True))
+    print(f"{item['instance']}: {item['verdict']}: {item['reason']}", flush=True)
+    return 0 if item["verdict"] == "READY" else 1
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     options = parser().parse_args(argv)
     if options.command == "look":
         return look(options.instances, options.name, options.json)
+    if options.command == "prove":
+        return prove(options.entry)
     # Before every start: only what it needs is loaded.
     from ..readiness import start_witness
 

@@ -67,7 +67,19 @@ def observe(context: Context) -> Signal:
             "the ready line, but no line that says the PD warm-up passed",
             "start without --skip-server-warmup, or look whether the log level hides INFO lines",
         )
-    return say(PENDING, _progress(context), follow)
+    return _silent(context, say) or say(PENDING, _progress(context), follow)
+
+
+def _silent(context: Context, say: Say) -> Signal | None:
+    """A run that must have started long ago and of whose start the journal knows nothing: its lines are gone, not still to come."""
+    age = context.host.monotonic() - context.unit.exec_main_start
+    if context.log.stages or age < float(context.entry.get("start_budget_seconds") or 1800):
+        return None
+    return say(
+        UNKNOWN,
+        f"this run began {age / 3600:.1f} hours ago, its start-up lines are not in the journal, and it has no proof",
+        f"systemctl restart {context.unit.unit}, where that may be: a new start leaves its proof",
+    )
 
 
 def _up(context: Context, say: Say) -> Signal:
@@ -76,7 +88,7 @@ def _up(context: Context, say: Say) -> Signal:
     hit = next((hit for hit in context.log.stages if hit.row.name == name), None)
     if hit:
         return say(PASSED, f"{hit.row.label} after {hit.at - context.unit.exec_main_start:.1f} s")
-    return say(PENDING, _progress(context))
+    return _silent(context, say) or say(PENDING, _progress(context))
 
 
 def _failure(context: Context) -> str:

@@ -69,3 +69,22 @@ def test_one_look_at_an_instance_that_does_not_run_is_a_verdict_and_an_exit_stat
     (item,) = json.loads(done.stdout)
     assert item["instance"] == "prefill-x-0" and item["verdict"] != "READY"
     assert "prefill-x-0" in run(program, "look", "--instances", str(tmp_path)).stdout
+
+
+def test_what_cannot_be_proved_is_no_success(program: Path, tmp_path: Path) -> None:
+    assert "cannot be read" in run(program, "prove", "--entry", str(tmp_path / "none")).stderr
+    entry = {
+        "instance": "prefill-x-0",
+        "unit": "sglang-prefill-no-such-unit.service",
+        "role": "prefill",
+        "address": "127.0.0.1",
+        "port": 9,
+        "url": "http://127.0.0.1:9",
+        "bootstrap_port": 8998,
+        "start_budget_seconds": 1,
+        "paths": {"state": str(tmp_path / "state")},
+    }
+    (tmp_path / "entry.json").write_text(json.dumps(entry))
+    done = run(program, "prove", "--entry", str(tmp_path / "entry.json"))
+    assert done.returncode == 1 and "prefill-x-0: " in done.stdout, done.stderr
+    assert not (tmp_path / "state").exists()

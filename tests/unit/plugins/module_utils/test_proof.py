@@ -79,7 +79,9 @@ def test_a_run_whose_start_has_left_the_journal_is_ready_by_its_proof() -> None:
 def test_without_a_proof_the_same_run_is_not_called_ready() -> None:
     host = running()
     weeks_later(host)
-    assert look(host)["verdict"] != "READY"
+    item = look(host)
+    assert item["verdict"] == "INCONCLUSIVE"
+    assert "its start-up lines are not in the journal, and it has no proof" in item["reason"]
 
 
 @pytest.mark.parametrize("change", [{"invocation": OTHER_RUN}, {"unit": "another.service"}, {"role": "decode"}, {"schema": 0}, {"ranks": None}])

@@ -131,6 +131,12 @@ def test_an_engines_start_is_witnessed_as_root_and_never_fails_for_it() -> None:
     assert "ExecStartPre" not in unit_text(router, "d" * 64)
 
 
+def test_every_run_is_proved_by_a_process_beside_its_unit() -> None:
+    (line,) = [line for line in unit_text(an_entry(), "d" * 64).splitlines() if line.startswith("ExecStartPost=")]
+    assert line.startswith("ExecStartPost=+-systemd-run --quiet --no-block --collect --unit=sglang-proof-prefill-main-default ")
+    assert line.endswith(" prove --entry /etc/sglang/instances/prefill-main-default.json")
+
+
 def test_directories_come_parents_first_and_only_the_cache_is_the_services() -> None:
     found = directories(an_entry(), "d" * 64)
     paths = [item["path"] for item in found]
