@@ -5,29 +5,41 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pd_canary
-short_description: Prove with one completion that a KV cache goes from a prefill to a decode
+short_description: Prove with completions that KV caches go from the prefills of a PD group to its decodes
 version_added: 0.1.0
 author: plumbline.sglang contributors (@plumbline-sglang)
 description:
-  - Sends one completion through the router of a PD group and reads the counters of all its prefills and decodes before and after.
-  - It passes when the reply came, the prefills' C(kv_transfer_total_mb) grew by at least the prompt's cache, a transfer was counted, no failure
-    was counted on either side, and the decode gave two tokens or more.
-  - Run it on the router's host, and only after workers, bootstrap and the router's view have passed. A completion that fails counts against the
-    breakers of both workers, which then stay open for about a minute. So it is tried once.
-  - Under live traffic the counters are everybody's, and it says little; RV(live_traffic) tells.
+  - Crosses every prefill and every decode of one PD group at least once. Both servers of a pair are asked directly and at the same time for one
+    completion with a fresh random room, as a router would do. There are as many crossings as the larger of the two numbers, one after the other.
+  - Then sends two completions through each router of the group, one whole and one as a stream.
+  - A crossing passes when the decode gave two tokens or more, the prefill's C(kv_transfer_total_mb) grew by at least the prompt's cache, and no
+    failure was counted on either side. A decode's C(kv_transfer_*_count) moves with every health check and is no evidence.
+  - Nothing is sent before every prefill and decode has answered, with its key. A router is asked only where all direct crossings passed, and for
+    a stream only where its first completion passed. A completion that fails counts against the breakers of a router's workers, which then stay
+    open for about a minute. So each completion is tried once.
+  - Under live traffic the counters are everybody's, and growth says little; RV(live_traffic) tells. A failure counted then makes the result
+    inconclusive. It fails, and says so.
+  - Run it on a host that reaches all of them and has the key file, for example the router's, and only after workers, bootstrap and the router's
+    view have passed.
 options:
-  router:
-    description: The router's entry of the plan.
-    type: dict
-    required: true
   instances:
-    description: The entries of the plan of the router's PD group. Others are left out.
+    description:
+      - The entries of the plan of one PD group, prefills, decodes and routers, on whatever host. Entries of a second group are refused.
+      - Ranks above 0 of a server over several nodes are not asked.
     type: list
     elements: dict
     required: true
+  direct:
+    description: Cross every prefill and decode directly.
+    type: bool
+    default: true
+  through_routers:
+    description: Send completions through each router of the group.
+    type: bool
+    default: true
   words:
     description:
-      - Words of the prompt, each at least one token. More than a page of the KV cache is needed for a transfer that means something.
+      - Words of the prompt, each at least one token. It gets more where a page of the prefill's KV cache is larger.
       - The prompt begins with a random word, so that nothing of it is cached.
     type: int
     default: 200
@@ -37,12 +49,15 @@ options:
     default: 8
   timeout:
     description:
-      - Seconds for the completion; less than the router's breaker window (C(cb-timeout-duration-secs), 60 unless its arguments say otherwise).
-      - Without it, four fifths of that window, 45 at most.
+      - Seconds for each completion; less than the breaker window of every router (C(cb-timeout-duration-secs), 60 unless its arguments say
+        otherwise).
+      - Without it, four fifths of the shortest window, 45 at most.
     type: int
   expected_bytes_per_token:
     description:
-      - Bytes of KV cache for one prompt token that the reporting ranks of a prefill move. Without it, any growth passes.
+      - Bytes of KV cache for one prompt token that the reporting ranks of a prefill move.
+      - Without it, a lower bound from C(memory_usage) in the prefill's own C(/server_info); where that is not known, any growth passes.
+        RV(bytes_expected_source) tells.
       - With tensor parallelism only rank 0 reports, unless C(enable-metrics-for-all-schedulers) is set.
     type: float
 attributes:
@@ -52,15 +67,24 @@ attributes:
   diff_mode:
     support: none
     description: Changes nothing.
+notes:
+  - Changes nothing, and is never C(changed).
 seealso:
   - module: plumbline.sglang.wait_for_sglang_ready
+  - module: plumbline.sglang.router_check
+  - module: plumbline.sglang.served_model_check
 """
 
 EXAMPLES = r"""
-- name: Send a completion through the router
+- name: Cross every prefill and decode of a PD group, then send completions through its routers
   plumbline.sglang.pd_canary:
-    router: "{{ plumbline_router }}"
-    instances: "{{ ansible_facts.plumbline_plan.instances | selectattr('group', 'equalto', plumbline_router.group) }}"
+    instances: "{{ ansible_facts.plumbline_plan.instances | selectattr('group', 'equalto', 'main') }}"
+
+- name: Only the pairs themselves, with the exact weight of a token
+  plumbline.sglang.pd_canary:
+    instances: "{{ ansible_facts.plumbline_plan.instances | selectattr('group', 'equalto', 'main') }}"
+    through_routers: false
+    expected_bytes_per_token: 70272
 """
 
 RETURN = r"""
@@ -68,70 +92,99 @@ group:
   description: The PD group.
   returned: always
   type: str
+crossings:
+  description: One element for each completion, in the order sent. Those after a failure that made them pointless are missing.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    via:
+      description: V(direct), or the instance name of the router.
+      type: str
+      returned: always
+    stream:
+      description: Whether it was asked for as a stream.
+      type: bool
+      returned: always
+    prefill:
+      description: The prefill as C(instance@host). Through a router, the one whose counters grew most; empty where none did.
+      type: str
+      returned: always
+    decode:
+      description: The decode as C(instance@host). Through a router, the one that it named, else the one that generated; empty where none did.
+      type: str
+      returned: always
+    request_id:
+      description: The id under which the request appears in the logs.
+      type: str
+      returned: always
+    prompt_tokens:
+      description: Tokens of the prompt; 0 where no completion came.
+      type: int
+      returned: always
+    completion_tokens:
+      description: Tokens generated; 0 where no completion came.
+      type: int
+      returned: always
+    bytes_moved:
+      description: Bytes of KV cache that left the prefill.
+      type: int
+      returned: always
+    bytes_expected:
+      description: Bytes that had to leave it; null where that is not known.
+      type: int
+      returned: always
+    seconds:
+      description: Seconds that the completion took.
+      type: float
+      returned: always
+    reply:
+      description: The text that came back; empty where none came.
+      type: str
+      returned: always
+    problems:
+      description: What contradicts a transfer; empty where it is proved.
+      type: list
+      elements: str
+      returned: always
+bytes_expected_source:
+  description:
+    - V(expected_bytes_per_token), the option.
+    - V(server_info), a lower bound from the prefill's own memory.
+    - C(unknown) with the reason, where any growth passes.
+    - Where prefills differ, each with its own.
+  returned: always
+  type: str
+live_traffic:
+  description: Others used the group at the same time, so the counters are not the canary's alone.
+  returned: always
+  type: bool
 router:
-  description: The instance name of the router.
+  description: The instance name of the group's first router; empty where there is none.
   returned: always
   type: str
 reply:
-  description: The text that came back; empty where none came.
+  description: The text that came back through the first router, else from the first pair.
   returned: when sent
   type: str
-usage:
-  description: The token counts that the server reported.
-  returned: when sent
-  type: dict
 prompt_tokens:
-  description: Tokens of the prompt.
+  description: Tokens of all prompts.
   returned: when sent
   type: int
 completion_tokens:
-  description: Tokens generated.
+  description: Tokens generated in all.
   returned: when sent
   type: int
 bytes_moved:
-  description: Bytes of KV cache that left the group's prefills.
-  returned: when sent
-  type: int
-bytes_expected:
-  description: Bytes that had to leave them; null where O(expected_bytes_per_token) is not given.
+  description: Bytes of KV cache that left the prefills in all.
   returned: when sent
   type: int
 seconds:
-  description: Seconds that the completion took.
+  description: Seconds that all completions took.
   returned: when sent
   type: float
-prefill_used:
-  description: The prefills whose counters grew, as C(instance@host).
-  returned: when sent
-  type: list
-  elements: str
-decode_used:
-  description: The decode that the router named, else those that generated tokens, as C(instance@host).
-  returned: when sent
-  type: list
-  elements: str
-live_traffic:
-  description: Others used the group at the same time, so the counters are not the canary's alone.
-  returned: when sent
-  type: bool
-before:
-  description: The counters of each server before the completion.
-  returned: when sent
-  type: dict
-after:
-  description: The same after it.
-  returned: when sent
-  type: dict
-request_id:
-  description: The id under which the request appears in the logs.
-  returned: when sent
-  type: str
-prompt:
-  description: The prompt.
-  returned: when sent
-  type: str
 problems:
-  description: What contradicts a transfer; empty where it is proved.
+  description: What contradicts a transfer, with the pair or router; empty where all are proved.
   returned: always
   type: list
   elements: str
@@ -142,21 +195,32 @@ next:
   elements: str
 """
 
-from dataclasses import asdict
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.local import LocalHost
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.canary import CanaryError, Options, refuse, send
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.instance_entry import problems as holes
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.canary import send
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.canary_plan import Group, Options, name_of, pairs, refuse
+
+
+def would(group: Group, options: Options) -> str:
+    """What a real run would do, in one sentence."""
+    parts = []
+    if options.direct:
+        parts.append("cross " + ", ".join(f"{name_of(prefill)} to {name_of(decode)}" for prefill, decode in pairs(group)))
+    if options.through_routers:
+        parts.append("send two completions through " + ", ".join(map(name_of, group.routers)))
+    return f"check mode: would {' and '.join(parts)}, and compare the counters before and after"
 
 
 def main() -> None:
-    """Send one canary, then report."""
+    """Cross, then report."""
     module = AnsibleModule(
         argument_spec={
-            "router": {"type": "dict", "required": True},
             "instances": {"type": "list", "elements": "dict", "required": True},
+            "direct": {"type": "bool", "default": True},
+            "through_routers": {"type": "bool", "default": True},
             "words": {"type": "int", "default": 200},
             "max_tokens": {"type": "int", "default": 8, "no_log": False},
             "timeout": {"type": "int"},
@@ -164,39 +228,39 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    router, instances = module.params["router"], module.params["instances"]
+    instances = module.params["instances"]
     options = Options(
         words=module.params["words"],
         max_tokens=module.params["max_tokens"],
-        timeout=module.params["timeout"] and float(module.params["timeout"]),
+        timeout=None if module.params["timeout"] is None else float(module.params["timeout"]),
         bytes_per_token=module.params["expected_bytes_per_token"],
+        direct=module.params["direct"],
+        through_routers=module.params["through_routers"],
     )
-    known = {"group": router.get("group", ""), "router": router.get("instance", ""), "changed": False}
-    bad = [line for entry in (router, *instances) for line in holes(entry)] or refuse(router, instances, options)
+    bad = refuse(instances, options)
     if bad:
-        module.fail_json(msg="nothing was sent: " + "; ".join(bad), problems=bad, next=[], **known)
+        module.fail_json(msg="nothing was sent: " + "; ".join(bad), changed=False, **{**nothing(instances), "problems": bad})
     if module.check_mode:
-        workers = ", ".join(entry["instance"] for entry in instances if entry["role"] != "router" and entry["group"] == router["group"])
-        module.exit_json(
-            skipped=True,
-            msg=f"check mode: would send one completion of {options.words} words through {router['url']} and compare the counters of {workers}",
-            problems=[],
-            next=[],
-            **known,
-        )
-    try:
-        report = asdict(send(router, instances, options, LocalHost()))
-    except CanaryError as error:
-        module.fail_json(
-            msg=f"the canary of PD group {router['group']} through {router['instance']}: {error}", problems=[str(error)], next=[error.next], **known
-        )
+        module.exit_json(changed=False, skipped=True, msg=would(Group.of(instances), options), **nothing(instances))
+    report = send(instances, options, LocalHost()).as_dict()
     if report["problems"]:
-        module.fail_json(
-            msg=f"the canary of PD group {router['group']} through {router['instance']} came back, but: {'; '.join(report['problems'])}",
-            changed=False,
-            **report,
-        )
+        text = "\n".join([*report["problems"], *(f"  next: {step}" for step in report["next"])])
+        module.fail_json(msg=f"the canary of PD group {report['group']}: {text}", changed=False, **report)
     module.exit_json(changed=False, **report)
+
+
+def nothing(instances: list[dict[str, Any]]) -> dict[str, Any]:
+    """The part of the result that is always there, where nothing was sent."""
+    routers = [str(entry.get("instance", "")) for entry in instances if entry.get("role") == "router"]
+    return {
+        "group": next((str(entry["group"]) for entry in instances if entry.get("group")), ""),
+        "router": routers[0] if routers else "",
+        "crossings": [],
+        "bytes_expected_source": "",
+        "live_traffic": False,
+        "problems": [],
+        "next": [],
+    }
 
 
 if __name__ == "__main__":

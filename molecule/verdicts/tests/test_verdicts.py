@@ -55,6 +55,8 @@ def test_a_group_that_runs_is_ready_and_looking_changes_nothing(hosts: Hosts, ve
 
 def test_a_killed_scheduler_is_not_ready_until_a_new_invocation_has_proved_itself(hosts: Hosts, entries: Entries, verify: Any) -> None:
     host, entry = hosts["decode"], entries["decode"]
+    # What happened before is forgotten, so that one restart is one.
+    host.check_output(f"systemctl reset-failed {entry['unit']}")
     before = look(host)
     host.check_output(f"kill -KILL {causes.scheduler(host, entry)}")
     seen = []
@@ -69,9 +71,8 @@ def test_a_killed_scheduler_is_not_ready_until_a_new_invocation_has_proved_itsel
     assert seen[0][1] != "READY"
     outcome = verify()
     assert outcome["decode"]["verdict"] == "READY"
-    assert outcome["decode"]["restarts"] == before["restarts"] + 1
+    assert (before["restarts"], outcome["decode"]["restarts"]) == (0, 1)
     assert "restarted once" in outcome.output
-    causes.start(host, entry)
 
 
 def test_a_stopped_decode_is_failed(hosts: Hosts, entries: Entries, verify: Any) -> None:
@@ -168,6 +169,8 @@ def test_a_served_name_that_changed_in_the_inventory_alone_names_both(verify: An
 
 def test_a_run_whose_start_has_left_the_journal_is_ready_by_its_proof_and_not_without(hosts: Hosts, entries: Entries, verify: Any) -> None:
     host, entry = hosts["decode"], entries["decode"]
+    # Nobody deployed this run: the unit has had it proved itself.
+    until(lambda: look(host)["proved_at"], "the run has its proof", 60)
     causes.forget_the_start(host, entry)
     outcome = verify("--limit", "lab2")
     assert outcome["decode"]["verdict"] == "READY", outcome["decode"]["reason"]

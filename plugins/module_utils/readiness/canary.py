@@ -1,293 +1,243 @@
 # Copyright: (c) 2026, plumbline.sglang contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The canary: one completion through a router, and what it moved from a prefill to a decode.
+"""The canary: every prefill and every decode of a PD group crossed directly, then completions through its routers.
 
-Only this proves the transfer: each server's own health check uses a stand-in for its peer. The evidence is in the counters of
-the prefills: ``kv_transfer_total_mb`` (a histogram in MiB, srt/observability/req_time_stats.py:981) grows by the prompt's
-cache for every real transfer and for no health probe (srt/disaggregation/prefill.py leaves the stand-in out). A decode's
-``kv_transfer_bootstrap_ms`` and ``kv_transfer_alloc_ms`` move with every health probe and prove nothing.
-
-One try: a request that fails counts against the breakers of both workers, which then stay open for a minute.
+Only this proves the transfer: each server's own health check uses a stand-in for its peer. What is sent is in canary_plan and
+canary_send, what proves it in canary_counters and canary_judge; here is the order. Direct crossings come first, since they touch
+no breaker; a router is only asked where all of them passed. Every completion is tried once.
 """
 
 from __future__ import annotations
 
-import re
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Callable
 
-from ..host.credentials import Credential, CredentialError, Redactor
-from ..host.http import HttpError, Response
+from ..host.credentials import Redactor
+from ..host.http import Response
 from ..host.local import LocalHost
 from ..signals.base import argument
+from .canary_counters import Bound, Reading, growth
+from .canary_judge import Crossing, Evidence, failures, judge, moved_enough
+from .canary_plan import Group, Options, completion_body, default_timeout, name_of, new_room, pairs, prompt_of, rendezvous, words_for
+from .canary_send import COMPLETIONS, Reply, Trouble, ask, ask_both, both_of, key_path, read_bound, read_counters, reply_of, url_of
 
-MIB = 1 << 20
-#: The router's own default (--cb-timeout-duration-secs).
-BREAKER_SECONDS = 60.0
-#: How long the prefill's counters may take to show a transfer that is over, and the pause between two looks.
+#: How long the prefill's counters may take to show a transfer that is over, and the pause between two looks, in seconds.
 SETTLE_SECONDS = 10.0
 SETTLE_PAUSE = 0.5
+DIRECT = "direct"
+OPTION = "expected_bytes_per_token"
+#: With it a decode keeps the beginning of earlier prompts, and a prefill moves only what it lacks.
+DECODE_CACHE = "--disaggregation-decode-enable-radix-cache"
 
-_WORDS = ["plumb", "line", "river", "stone", "copper", "window", "morning", "ladder", "harvest", "signal", "copper", "valley", "engine", "meadow", "lantern"]
-#: ``sglang:name`` or ``sglang_name`` (the prefix has changed between releases), its labels, its value.
-_SAMPLE = re.compile(r"^sglang[:_]([a-z_]+)(?:\{[^}]*\})? ([0-9.eE+-]+)$", re.M)
-
-
-class CanaryError(Exception):
-    """The canary cannot be sent, or a counter cannot be read: what was seen, what was expected, what to do next."""
-
-    def __init__(self, seen: str, expected: str, then: str) -> None:
-        super().__init__(f"seen: {seen}; expected: {expected}; next: {then}")
-        self.next = then
-
-
-@dataclass(frozen=True)
-class Counters:
-    """What one server has counted since it started. A counter that it has not printed yet is 0."""
-
-    kv_bytes: float = 0.0
-    transfers: float = 0.0
-    bootstrap_failures: float = 0.0
-    transfer_failures: float = 0.0
-    generated_tokens: float = 0.0
-
-    def __sub__(self, other: Counters) -> Counters:
-        mine, theirs = asdict(self), asdict(other)
-        return Counters(**{name: mine[name] - theirs[name] for name in mine})
+Entries = tuple[Mapping[str, Any], ...]
 
 
 @dataclass
 class Report:
-    """Everything a canary found out; ``problems`` is empty where it proved the way through. Bytes and seconds throughout."""
+    """Everything a canary found out; ``problems`` is empty where it proved every crossing."""
 
     group: str
-    router: str
-    request_id: str
-    prompt: str
-    reply: str = ""
-    usage: dict[str, Any] = field(default_factory=dict)
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    bytes_moved: int = 0
-    bytes_expected: int | None = None
-    seconds: float = 0.0
-    prefill_used: list[str] = field(default_factory=list)
-    decode_used: list[str] = field(default_factory=list)
-    live_traffic: bool = False
-    before: dict[str, dict[str, float]] = field(default_factory=dict)
-    after: dict[str, dict[str, float]] = field(default_factory=dict)
+    routers: list[str]
+    crossings: list[Crossing] = field(default_factory=list)
+    bytes_expected_source: str = ""
     problems: list[str] = field(default_factory=list)
     next: list[str] = field(default_factory=list)
 
+    @property
+    def live_traffic(self) -> bool:
+        """Whether others used the group at the same time."""
+        return any(crossing.live_traffic for crossing in self.crossings)
 
-@dataclass(frozen=True)
-class Options:
-    """How to ask. ``words`` makes a prompt of at least as many tokens; ``timeout`` is in seconds, None for what ``default_timeout``
-    says; ``bytes_per_token`` is the KV cache that the reporting ranks of a prefill move for one prompt token, where it is known."""
-
-    words: int = 200
-    max_tokens: int = 8
-    timeout: float | None = None
-    bytes_per_token: float | None = None
-
-
-def prompt_of(words: int, nonce: str) -> str:
-    """A prompt that begins with a nonce, so that no prefix of it is in any cache."""
-    return " ".join([nonce, *(_WORDS[number % len(_WORDS)] for number in range(max(1, words) - 1))])
-
-
-def counters_of(text: str) -> Counters | None:
-    """The counters in an exposition of ``/metrics``, summed over ranks; None where it is no exposition of SGLang."""
-    sums: dict[str, float] = {}
-    for name, value in _SAMPLE.findall(text):
-        sums[name] = sums.get(name, 0.0) + float(value)
-    if not sums:
-        return None
-    return Counters(
-        kv_bytes=sums.get("kv_transfer_total_mb_sum", 0.0) * MIB,
-        transfers=sums.get("kv_transfer_latency_ms_count", 0.0),
-        bootstrap_failures=sums.get("num_bootstrap_failed_reqs_total", 0.0),
-        transfer_failures=sums.get("num_transfer_failed_reqs_total", 0.0),
-        generated_tokens=sums.get("generation_tokens_total", 0.0),
-    )
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for a module's result: the crossings, and their sums for a report of two lines."""
+        through = [crossing for crossing in self.crossings if crossing.via != DIRECT]
+        replies = [crossing.reply for crossing in through or self.crossings]
+        return {
+            "group": self.group,
+            "router": self.routers[0] if self.routers else "",
+            "crossings": [{name: value for name, value in vars(crossing).items() if name != "live_traffic"} for crossing in self.crossings],
+            "bytes_expected_source": self.bytes_expected_source,
+            "live_traffic": self.live_traffic,
+            "reply": replies[0] if replies else "",
+            "prompt_tokens": sum(crossing.prompt_tokens for crossing in self.crossings),
+            "completion_tokens": sum(crossing.completion_tokens for crossing in self.crossings),
+            "bytes_moved": sum(crossing.bytes_moved for crossing in self.crossings),
+            "seconds": round(sum(crossing.seconds for crossing in self.crossings), 3),
+            "problems": self.problems,
+            "next": list(dict.fromkeys(self.next)),
+        }
 
 
-def bodies_of(instances: Sequence[Mapping[str, Any]], group: str, role: str) -> list[Mapping[str, Any]]:
-    """The group's instances of one role."""
-    return [entry for entry in instances if entry["group"] == group and entry["role"] == role]
+def send(instances: Sequence[Mapping[str, Any]], options: Options, host: LocalHost) -> Report:
+    """Cross the group of these entries, which ``refuse`` has let through. Never raises for what a server does: the report tells."""
+    return Canary(Group.of(instances), options, host).run()
 
 
-def breaker_window(router: Mapping[str, Any]) -> float:
-    """Seconds for which the router's breaker stays open after a worker failed too often."""
-    return float(argument(router, "--cb-timeout-duration-secs") or BREAKER_SECONDS)
+class Canary:
+    """One run over one PD group."""
 
+    def __init__(self, group: Group, options: Options, host: LocalHost) -> None:
+        self._group, self._options, self._host = group, options, host
+        self._timeout = options.timeout or default_timeout(group.routers if options.through_routers else ())
+        self._redactor = Redactor.of({key_path(entry) for entry in (*group.servers, *group.routers)} - {""})
+        self._report = Report(group.name, [str(router["instance"]) for router in group.routers])
+        self._bounds: dict[str, Bound] = {}
+        self._late: set[str] = set()
 
-def default_timeout(router: Mapping[str, Any]) -> float:
-    """Seconds for the completion: well below the breaker window, so that a retry of the router's own is not still running when
-    the breaker closes again, and never more than 45."""
-    return min(45.0, 0.8 * breaker_window(router))
+    def run(self) -> Report:
+        """Look, cross, send through the routers; each only where the one before it passed."""
+        if self._ready():
+            if self._options.direct:
+                for prefill, decode in pairs(self._group):
+                    self._cross(prefill, decode)
+            if self._options.through_routers and not self._report.problems:
+                for router in self._group.routers:
+                    # The second completion only where the first one passed: a failing one counts against the breakers.
+                    if self._through(router, stream=False):
+                        self._through(router, stream=True)
+        return self._report
 
+    # --- before anything is sent --------------------------------------------------------------------------------------
 
-def refuse(router: Mapping[str, Any], instances: Sequence[Mapping[str, Any]], options: Options) -> list[str]:
-    """Why this canary must not be sent, before anything is asked; empty where it may be."""
-    lines = []
-    if router.get("role") != "router":
-        lines.append(f"router is {router.get('instance')!r} with role {router.get('role')!r}, expected a router's entry of the plan")
-        return lines
-    for role in ("prefill", "decode"):
-        if not bodies_of(instances, router["group"], role):
-            lines.append(f"instances hold no {role} of PD group {router['group']!r}: give all entries of the group")
-    window = breaker_window(router)
-    if options.timeout is not None and options.timeout >= window:
-        lines.append(f"timeout is {options.timeout:g} s, expected less than the router's breaker window of {window:g} s")
-    if options.max_tokens < 2:
-        lines.append(f"max_tokens is {options.max_tokens}, expected 2 or more: the first token comes from the prefill")
-    return lines
+    def _ready(self) -> bool:
+        """Whether every server answers, takes the key and counts: else a completion would leave half a request behind."""
+        for entry in self._group.servers:
+            try:
+                read_counters(self._host, entry)
+                ask(self._host, entry, "/v1/models")
+                if entry["role"] == "prefill":
+                    self._bounds[name_of(entry)] = self._bound(read_bound(self._host, entry))
+            except Trouble as trouble:
+                self._tell("no completion was sent", trouble)
+        self._report.bytes_expected_source = self._source()
+        return not self._report.problems
 
+    def _bound(self, told: Bound) -> Bound:
+        given = self._options.bytes_per_token
+        return told if given is None else Bound(given, OPTION, told.page_size)
 
-def growth(before: Mapping[str, Counters], after: Mapping[str, Counters]) -> dict[str, Counters]:
-    """Server → what it counted between the two readings. A server that was restarted in between shows negative numbers."""
-    return {name: after[name] - before[name] for name in before}
+    def _source(self) -> str:
+        sources = list(dict.fromkeys(bound.source for bound in self._bounds.values()))
+        if len(sources) < 2:
+            return "".join(sources)
+        return "; ".join(f"{name}: {bound.source}" for name, bound in self._bounds.items())
 
+    # --- one completion -----------------------------------------------------------------------------------------------
 
-def judge(report: Report, prefills: Mapping[str, Counters], decodes: Mapping[str, Counters]) -> list[str]:
-    """What contradicts a transfer, from the growth of each server's counters; empty where it is proved."""
-    problems = []
-    servers = {**prefills, **decodes}
-    for name, grown in servers.items():
-        if min(asdict(grown).values()) < 0:
-            problems.append(f"{name}: its counters went back, so it was restarted during the canary")
-        for what, count in (("bootstrap", grown.bootstrap_failures), ("transfer", grown.transfer_failures)):
-            if count > 0:
-                problems.append(f"{name}: {count:.0f} more {what} failures, expected none")
-    if sum(grown.transfers for grown in prefills.values()) < 1:
-        problems.append(f"no KV transfer was counted by {', '.join(prefills)}, expected one")
-    expected = report.bytes_expected
-    if report.bytes_moved <= 0 or (expected is not None and report.bytes_moved < expected):
-        wanted = f"at least {expected}" if expected is not None else "more than 0"
-        problems.append(f"{report.bytes_moved} bytes of KV cache left {', '.join(prefills)}, expected {wanted}")
-    if report.completion_tokens < 2:
-        problems.append(f"the decode gave {report.completion_tokens} tokens, expected 2 or more: it never ran a step of its own")
-    return problems
+    def _cross(self, prefill: Mapping[str, Any], decode: Mapping[str, Any]) -> None:
+        """Ask both servers of a pair at the same time, as a router would."""
+        prompt, request_id = self._prompt()
+        crossing = Crossing(DIRECT, False, name_of(prefill), name_of(decode), request_id)
+        stuck = sorted(self._late & {crossing.prefill, crossing.decode})
+        if stuck:
+            # One more request would wait there too.
+            crossing.problems.append(f"not asked: {', '.join(stuck)} did not answer an earlier completion in time")
+            self._conclude(crossing)
+            return
+        meeting = rendezvous(prefill, new_room())
+        halves = [(entry, {**completion_body(entry, prompt, self._options), **meeting}) for entry in (prefill, decode)]
 
+        def request() -> Reply:
+            answers = ask_both(self._host, halves, request_id, self._timeout)
+            troubles = [answer for answer in answers if isinstance(answer, Trouble)]
+            self._late |= {name_of(entry) for (entry, _body), answer in zip(halves, answers) if isinstance(answer, Trouble) and answer.late}
+            if troubles:
+                raise both_of(troubles)
+            answered = [answer for answer in answers if isinstance(answer, Response)]
+            return reply_of(answered[-1], crossing.decode, stream=False)
 
-def send(router: Mapping[str, Any], instances: Sequence[Mapping[str, Any]], options: Options, host: LocalHost) -> Report:
-    """Read the counters, send one completion, read the counters again, judge.
+        self._measure(crossing, (prefill,), (decode,), request)
 
-    :raises CanaryError: where the canary could not be sent or its counters not be read.
-    """
-    nonce = secrets.token_hex(8)
-    redactor = Redactor.of(item["path"] for item in router.get("credentials") or [])
-    report = Report(str(router["group"]), str(router["instance"]), f"plumbline-canary-{nonce}", prompt_of(options.words, nonce))
-    prefills = {_name(entry): entry for entry in bodies_of(instances, report.group, "prefill")}
-    decodes = {_name(entry): entry for entry in bodies_of(instances, report.group, "decode")}
-    servers = {**prefills, **decodes}
-    before = {name: _read(entry, host) for name, entry in servers.items()}
+    def _through(self, router: Mapping[str, Any], stream: bool) -> bool:
+        """One completion through a router, which chooses the pair; whether it passed."""
+        prompt, request_id = self._prompt()
+        crossing = Crossing(str(router["instance"]), stream, "", "", request_id)
+        body = completion_body(router, prompt, self._options, stream=stream)
 
-    begun = host.monotonic()
-    answer = _ask(router, report, options, host)
-    report.seconds = round(host.monotonic() - begun, 3)
-    if answer.status != 200:
-        seen = redactor.text(f"the router answered {answer.status}: {answer.text(300)}")
-        raise CanaryError(
-            seen,
-            "200 with a completion",
-            f"curl -m 5 {router['url']}/workers; then the logs of the group's workers. The router names the prefill also where the "
-            "decode is at fault. Wait for its breakers (about a minute) before the next try",
-        )
-    _take(report, answer)
-    if options.bytes_per_token is not None:
-        report.bytes_expected = round(options.bytes_per_token * report.prompt_tokens)
+        def request() -> Reply:
+            answer = ask(self._host, router, COMPLETIONS, self._timeout, method="POST", payload=body, headers={"X-Request-Id": request_id})
+            return reply_of(answer, name_of(router), stream)
 
-    deadline = host.monotonic() + SETTLE_SECONDS
-    while True:
-        after = {name: _read(entry, host) for name, entry in servers.items()}
-        grown = growth(before, after)
-        moved = sum(grown[name].kv_bytes for name in prefills)
-        report.bytes_moved = round(moved)
-        if (moved > 0 and report.bytes_moved >= (report.bytes_expected or 1)) or host.monotonic() >= deadline:
-            break
-        host.wait([], SETTLE_PAUSE)
+        return self._measure(crossing, self._group.prefills, self._group.decodes, request)
 
-    report.before = {name: asdict(value) for name, value in before.items()}
-    report.after = {name: asdict(value) for name, value in after.items()}
-    report.prefill_used = [name for name in prefills if grown[name].kv_bytes > 0]
-    routed = answer.headers.get("x-smg-routed-worker-id", "").rstrip("/")
-    by_url = [name for name, entry in decodes.items() if str(entry["url"]).rstrip("/") == routed]
-    report.decode_used = by_url or [name for name in decodes if grown[name].generated_tokens > 0]
-    # One request makes one transfer per reporting rank of one prefill; more servers or more tokens are somebody else's.
-    report.live_traffic = len(report.prefill_used) > 1 or sum(grown[name].generated_tokens for name in decodes) > report.completion_tokens
-    report.problems = judge(report, {name: grown[name] for name in prefills}, {name: grown[name] for name in decodes})
-    report.reply = redactor.text(report.reply)
-    if report.problems:
-        report.next = [f"curl -m 5 {entry['url']}/metrics | grep kv_transfer" for entry in prefills.values()]
-        report.next.append("look for 'transfer failed' or 'handshake failed' in the logs of the prefill and the decode")
-    return report
+    def _prompt(self) -> tuple[str, str]:
+        nonce = secrets.token_hex(8)
+        page_size = max((bound.page_size for bound in self._bounds.values()), default=1)
+        return prompt_of(words_for(self._options.words, page_size), nonce), f"plumbline-canary-{nonce}"
 
+    def _measure(self, crossing: Crossing, prefills: Entries, decodes: Entries, request: Callable[[], Reply]) -> bool:
+        """Read the counters, send, read the counters again, judge; whether the crossing passed."""
+        reply = None
+        try:
+            before = self._readings((*prefills, *decodes))
+            begun = self._host.monotonic()
+            try:
+                reply = request()
+            except Trouble as trouble:
+                self._trouble(crossing, trouble)
+            crossing.seconds = round(self._host.monotonic() - begun, 3)
+            if reply:
+                crossing.reply, crossing.prompt_tokens, crossing.completion_tokens = reply.text, reply.prompt_tokens, reply.completion_tokens
+            evidence = self._settle(crossing, before, prefills, decodes, wait=reply is not None)
+        except Trouble as trouble:
+            self._trouble(crossing, trouble)
+            self._conclude(crossing)
+            return False
+        crossing.live_traffic = evidence.live
+        if reply:
+            crossing.decode = crossing.decode or next((name_of(entry) for entry in decodes if url_of(entry, "") == reply.decode), evidence.sink())
+            contradictions = judge(crossing, evidence)
+        else:
+            contradictions = failures(evidence)
+        if contradictions:
+            crossing.problems += contradictions
+            self._report.next += [f"curl -m 5 {url_of(entry, '/metrics')} | grep kv_transfer" for entry in prefills]
+            self._report.next.append(f"look for 'transfer failed' and for {crossing.request_id} in the logs of the prefill and the decode")
+        self._conclude(crossing)
+        return not crossing.problems
 
-def _name(entry: Mapping[str, Any]) -> str:
-    return f"{entry['instance']}@{entry['host']}"
+    def _settle(self, crossing: Crossing, before: Mapping[str, Reading], prefills: Entries, decodes: Entries, wait: bool) -> Evidence:
+        """The growth of the counters, once they show the transfer or have had their time; fills in what moved. :raises Trouble:"""
+        deadline = self._host.monotonic() + SETTLE_SECONDS
+        while True:
+            after = self._readings((*prefills, *decodes))
+            grown = {name: growth(before[name], after[name]) for name in before}
+            evidence = Evidence(
+                {name_of(entry): grown[name_of(entry)] for entry in prefills},
+                {name_of(entry): grown[name_of(entry)] for entry in decodes},
+                crossing.completion_tokens or self._options.max_tokens,
+            )
+            source = evidence.source() or name_of(prefills[0])
+            crossing.bytes_moved = round(evidence.prefills[source].kv_bytes)
+            crossing.bytes_expected = self._expected(source, crossing.prompt_tokens) if wait else None
+            if not wait or moved_enough(crossing.bytes_moved, crossing.bytes_expected) or self._host.monotonic() >= deadline:
+                crossing.prefill = crossing.prefill or evidence.source()
+                return evidence
+            self._host.wait([], SETTLE_PAUSE)
 
+    def _expected(self, prefill: str, prompt_tokens: int) -> int | None:
+        shared = any(argument(entry, DECODE_CACHE, "absent") != "absent" for entry in self._group.decodes)
+        return self._bounds[prefill].bytes_of(prompt_tokens, shared)
 
-def _read(entry: Mapping[str, Any], host: LocalHost) -> Counters:
-    url = f"{str(entry['url']).rstrip('/')}/metrics"
-    try:
-        answer = host.request(url, total=10.0)
-    except HttpError as error:
-        raise CanaryError(f"{_name(entry)}: {url}: {error}", "its counters", f"curl -m 10 {url}") from None
-    found = counters_of(answer.body.decode("utf-8", "replace")) if answer.status == 200 else None
-    if found is None:
-        raise CanaryError(
-            f"{_name(entry)}: {url} answered {answer.status} without SGLang's counters",
-            "the counters that show a transfer",
-            "start prefills and decodes with enable-metrics: true (the collection's default)",
-        )
-    return found
+    def _readings(self, entries: Iterable[Mapping[str, Any]]) -> dict[str, Reading]:
+        return {name_of(entry): read_counters(self._host, entry) for entry in entries}
 
+    # --- what is told -------------------------------------------------------------------------------------------------
 
-def _ask(router: Mapping[str, Any], report: Report, options: Options, host: LocalHost) -> Response:
-    url = f"{str(router['url']).rstrip('/')}/v1/completions"
-    timeout = options.timeout or default_timeout(router)
-    keys = [item["path"] for item in router.get("credentials") or [] if item["name"] == "api-key"]
-    try:
-        return host.request(
-            url,
-            method="POST",
-            payload={
-                "model": router["served_name"],
-                "prompt": report.prompt,
-                "max_tokens": options.max_tokens,
-                "temperature": 0,
-                "n": 1,
-                "stream": False,
-                "ignore_eos": True,
-            },
-            headers={"X-Request-Id": report.request_id},
-            credential=Credential(keys[0]) if keys else None,
-            total=timeout,
-        )
-    except HttpError as error:
-        raise CanaryError(
-            f"{url}: {error}",
-            f"a completion within {timeout:g} s",
-            f"curl -m 5 {router['url']}/workers; then the logs of the group's workers for request {report.request_id}",
-        ) from None
-    except CredentialError as error:
-        raise CanaryError(str(error), "the router's key", "the router's role writes it; run this as root") from None
+    def _tell(self, about: str, trouble: Trouble) -> None:
+        self._report.problems.append(self._redactor.text(f"{about}: {trouble}"))
+        self._report.next.append(self._redactor.text(trouble.next))
 
+    def _trouble(self, crossing: Crossing, trouble: Trouble) -> None:
+        crossing.problems.append(str(trouble))
+        self._report.next.append(self._redactor.text(trouble.next))
 
-def _take(report: Report, answer: Response) -> None:
-    try:
-        body = answer.json()
-        usage = body["usage"]
-        report.reply = str(body["choices"][0]["text"])
-        report.prompt_tokens = int(usage["prompt_tokens"])
-        report.completion_tokens = int(usage["completion_tokens"])
-        report.usage = {name: value for name, value in usage.items() if isinstance(value, (int, float))}
-    except (HttpError, LookupError, TypeError, ValueError):
-        raise CanaryError(
-            f"the router answered 200, but no completion: {answer.text(200)}", "choices and usage", "look at the router's log"
-        ) from None
+    def _conclude(self, crossing: Crossing) -> None:
+        """Take a crossing over into the report, without secrets."""
+        self._report.crossings.append(crossing)
+        crossing.reply = self._redactor.text(crossing.reply)
+        crossing.problems = [self._redactor.text(problem) for problem in crossing.problems]
+        self._report.problems += [f"{crossing.label}: {problem}" for problem in crossing.problems]

@@ -9,68 +9,121 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 from ansible.module_utils.testing import patch_module_args
 
+from ansible_collections.plumbline.sglang.plugins.module_utils import report
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import Response
 from ansible_collections.plumbline.sglang.plugins.modules import pd_canary
 from ansible_collections.plumbline.sglang.tests.unit.witness import ADDRESS, Host, entry
 
 GROUP = [entry("prefill"), entry("decode"), entry("router")]
+PREFILL, ROUTER, DECODE = (f"http://{ADDRESS}:{port}" for port in (30000, 30001, 30002))
 
 
 def run(host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any]:
     monkeypatch.setattr(pd_canary, "LocalHost", lambda: host)
-    with patch_module_args({"router": entry("router"), "instances": GROUP, **options}), pytest.raises(SystemExit):
+    with patch_module_args({"instances": GROUP, **options}), pytest.raises(SystemExit):
         pd_canary.main()
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     return answer
 
 
-def group(moved: int) -> Host:
+def pair(moved: int) -> Host:
+    """A pair in which a completion of 9 prompt tokens moves so many bytes."""
     host = Host("router")
     done: list[int] = []
 
-    def complete(_host: Host) -> Response:
-        done.append(1)
+    def complete(there: Host) -> Response:
+        if there.asked[-1].startswith(ROUTER):
+            done.append(1)
+            if there.sent[-1]["payload"]["stream"]:
+                event = json.dumps({"choices": [{"text": "x"}], "usage": {"prompt_tokens": 9, "completion_tokens": 8}})
+                return Response(200, f"data: {event}\n\ndata: [DONE]\n\n".encode())
         return Response(200, json.dumps({"choices": [{"text": "x"}], "usage": {"prompt_tokens": 9, "completion_tokens": 8}}).encode())
+
+    def crossed(_host: Host) -> Response:
+        done.append(1)
+        return Response(200, b"{}")
 
     def counters(_host: Host) -> Response:
         grown = moved / (1 << 20) * len(done)
         return Response(200, f"sglang:kv_transfer_total_mb_sum {grown!r}\nsglang:kv_transfer_latency_ms_count {float(len(done))}\n".encode())
 
-    host.answers[f"http://{ADDRESS}:30001/v1/completions"] = complete
-    host.answers[f"http://{ADDRESS}:30000/metrics"] = counters
-    host.answers[f"http://{ADDRESS}:30002/metrics"] = Response(200, b"sglang:num_running_reqs 0.0\n")
+    host.answers.update({f"{PREFILL}/v1/completions": crossed, f"{DECODE}/v1/completions": complete, f"{ROUTER}/v1/completions": complete})
+    host.answers.update({f"{PREFILL}/metrics": counters, f"{DECODE}/metrics": Response(200, b"sglang:num_running_reqs 0.0\n")})
+    host.answers.update({f"{url}/v1/models": Response(200, b"{}") for url in (PREFILL, DECODE)})
+    host.answers[f"{PREFILL}/server_info"] = Response(200, json.dumps({"page_size": 1, "api_key": "s3cret"}).encode())
     return host
 
 
 def test_a_transfer_passes_and_nothing_is_changed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = run(group(4608), monkeypatch, capsys, expected_bytes_per_token=512)
-    assert (answer.get("failed"), answer["changed"], answer["bytes_moved"], answer["bytes_expected"]) == (None, False, 4608, 4608)
+    answer = run(pair(4608), monkeypatch, capsys, expected_bytes_per_token=512)
+    assert (answer.get("failed"), answer["changed"], answer["problems"]) == (None, False, [])
+    assert [(item["via"], item["stream"], item["bytes_moved"], item["bytes_expected"]) for item in answer["crossings"]] == [
+        ("direct", False, 4608, 4608),
+        ("router-g-a", False, 4608, 4608),
+        ("router-g-a", True, 4608, 4608),
+    ]
+    assert "13,824 bytes of KV cache moved" in report.canary_text(answer)
+
+
+def test_the_result_is_what_the_documentation_says(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = run(pair(4608), monkeypatch, capsys)
+    told = yaml.safe_load(pd_canary.RETURN)
+    assert set(answer) - {"changed", "invocation"} == set(told)
+    assert set(answer["crossings"][0]) == set(told["crossings"]["contains"])
+    refused = run(pair(0), monkeypatch, capsys, words=0)
+    assert {name for name, value in told.items() if value["returned"] == "always"} <= set(refused)
+
+
+def test_nothing_of_server_info_is_returned(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = run(pair(4608), monkeypatch, capsys)
+    assert answer["bytes_expected_source"] == "unknown: /server_info tells no memory_usage"
+    assert "s3cret" not in json.dumps(answer)
 
 
 def test_a_reply_without_a_transfer_fails_and_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = run(group(0), monkeypatch, capsys)
-    assert answer["failed"] and "0 bytes of KV cache" in answer["msg"] and answer["reply"] == "x"
-    assert answer["next"]
+    answer = run(pair(0), monkeypatch, capsys)
+    assert answer["failed"] and answer["reply"] == "x" and answer["next"]
+    assert "prefill-g-a@h1 to decode-g-a@h1, asked directly: 0 bytes of KV cache" in answer["msg"] and "next: curl" in answer["msg"]
 
 
 def test_check_mode_sends_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    host = group(4608)
+    host = pair(4608)
     answer = run(host, monkeypatch, capsys, _ansible_check_mode=True)
-    assert answer["skipped"] and "prefill-g-a, decode-g-a" in answer["msg"]
+    assert answer["skipped"] and "cross prefill-g-a@h1 to decode-g-a@h1 and send two completions through router-g-a@h1" in answer["msg"]
+    assert "reply" not in answer and host.asked == []
+    answer = run(host, monkeypatch, capsys, _ansible_check_mode=True, direct=False)
+    assert "cross" not in answer["msg"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"timeout": 90}, "breaker window"),
+        ({"timeout": 0}, "timeout is 0"),
+        ({"instances": GROUP[1:]}, "no prefill"),
+        ({"instances": [{}]}, "an entry: instance is missing"),
+        ({"instances": []}, "no prefill"),
+        ({"instances": [*GROUP, entry("decode", group="other")]}, "2 PD groups"),
+    ],
+)
+def test_a_refused_canary_sends_nothing(options: dict[str, Any], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    host = pair(4608)
+    answer = run(host, monkeypatch, capsys, **options)
+    assert answer["failed"] and says in answer["msg"] and answer["msg"].startswith("nothing was sent: ")
     assert host.asked == []
 
 
-def test_a_refused_canary_sends_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    host = group(4608)
-    answer = run(host, monkeypatch, capsys, timeout=90)
-    assert answer["failed"] and "breaker window" in answer["msg"]
-    assert host.asked == []
+def test_a_wrong_parameter_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    host = pair(4608)
+    answer = run(host, monkeypatch, capsys, words="many")
+    assert answer["failed"] and "words" in answer["msg"] and host.asked == []
 
 
 def test_a_completion_that_fails_is_explained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    host = group(4608)
-    host.answers[f"http://{ADDRESS}:30001/v1/completions"] = Response(503, b"No prefill workers available")
+    host = pair(4608)
+    host.answers[f"{ROUTER}/v1/completions"] = Response(503, b"No prefill workers available")
     answer = run(host, monkeypatch, capsys)
-    assert answer["failed"] and "503" in answer["msg"] and answer["next"]
+    assert answer["failed"] and "through router-g-a: " in answer["msg"] and "503" in answer["msg"] and answer["next"]
