@@ -105,13 +105,22 @@ def details_text(table: Sequence[Mapping[str, Any]], *, lines: int = 8) -> str:
 
 
 def canary_text(canary: Mapping[str, Any]) -> str:
-    """One canary as two lines: what came back, and what moved."""
-    moved = canary.get("bytes_moved")
+    """One canary: a line for its PD group, and one for each crossing, with what came back and what moved."""
+    crossings = list(canary.get("crossings", []))
+    direct = sum(crossing["via"] == "direct" for crossing in crossings)
+    said = f", the last one answered {canary['reply']!r}" if canary.get("reply") else ""
+    head = f"PD group {canary.get('group', '?')}: {direct} pairs crossed directly, {len(crossings) - direct} completions through routers{said}"
+    return "\n".join([head, *(f"  {_crossing(crossing)}" for crossing in crossings), *(f"  not proved: {text}" for text in canary.get("problems", []))])
+
+
+def _crossing(crossing: Mapping[str, Any]) -> str:
+    way = "directly" if crossing["via"] == "direct" else f"through {crossing['via']}{', streaming' if crossing['stream'] else ''}"
+    moved, expected = crossing["bytes_moved"], crossing["bytes_expected"]
+    bound = "how many had to is not known" if expected is None else f"at least {expected:,} had to"
     return (
-        f"PD group {canary.get('group', '?')}: a completion through {canary.get('router', 'the router')} answered "
-        f"{canary.get('reply', '')!r}\n"
-        f"  {canary.get('prompt_tokens', '?')} prompt tokens, {canary.get('completion_tokens', '?')} completion tokens, "
-        f"{'no' if not moved else format(moved, ',')} bytes of KV cache moved from prefill to decode in {canary.get('seconds', 0):.1f} s"
+        f"{crossing['prefill'] or '?'} -> {crossing['decode'] or '?'} {way}: {crossing['prompt_tokens']} prompt tokens, "
+        f"{crossing['completion_tokens']} completion tokens, {format(moved, ',') if moved else 'no'} bytes of KV cache moved ({bound}) in {crossing['seconds']:.1f} s"
+        f"{', while others used the group' if crossing.get('live_traffic') else ''}"
     )
 
 

@@ -20,6 +20,17 @@ MIB = 1 << 20
 #: (srt/managers/scheduler_components/memory_usage.py rounds to three).
 ENGINE_GB = 1 << 30
 ROUNDING_GB = 0.0005
+#: Layouts in which a token is not one row of what one rank allocated and moves (srt/mem_cache/kv_cache_configurator.py): its size says nothing then.
+LAYOUTS = (
+    "enable_unified_memory",
+    "enable_hisparse",
+    "enable_page_major_kv_layout",
+    "enable_kv_cache_sharding",
+    "enable_dsa_cache_layer_split",
+    "uses_mamba_radix_cache",
+)
+#: Attention over every earlier token (srt/arg_groups/choices.py:69). The others keep an index, a compressed cache or a state beside it.
+FULL_ATTENTION = ("triton", "torch_native", "flex_attention", "fa3", "fa4", "flashinfer", "flashmla", "cutlass_mla", "trtllm_mla", "trtllm_mha", "cutedsl_mla")
 #: Tokens that a prompt may share with an earlier one at its very beginning: a start token and a few characters of the nonce.
 SHARED_TOKENS = 8
 #: KV cache types whose pool holds keys and values and nothing else; the others count scales or work space that may not travel.
@@ -131,6 +142,16 @@ def _not_comparable(info: Mapping[str, Any]) -> str:
         size = _number(info.get(name))
         if size and size > 1:
             return f"{name} is {size:g}, so each rank moves a part of its cache"
+    for name in LAYOUTS:
+        if info.get(name):
+            return f"{name} is set, so the cache is not one row per token"
+    if info.get("max_mamba_cache_size") is not None:
+        return "a Mamba state is part of what moves"
+    if info.get("device") not in (None, "cuda", "cpu"):
+        return f"the device is {info.get('device')!r}"
+    for backend in (info.get("attention_backend"), info.get("prefill_attention_backend")):
+        if backend not in (None, *FULL_ATTENTION):
+            return f"the attention backend is {backend!r}"
     dtype = info.get("kv_cache_dtype")
     return "" if dtype in (None, *PLAIN_DTYPES) else f"the pool of kv_cache_dtype {dtype} holds more than what moves"
 
@@ -140,6 +161,9 @@ def _per_token(usage: Any, page_size: int) -> tuple[float, str]:
     if not isinstance(usage, Mapping):
         return 0.0, "/server_info tells no memory_usage"
     size, capacity = _number(usage.get("kvcache")), _number(usage.get("token_capacity"))
+    if "kvcache" in usage and "token_capacity_swa" not in usage:
+        # Those before 0.5.23's memory_usage.py sum up both pools, and round to two decimals.
+        return 0.0, "this release does not tell whether the KV cache is a hybrid one"
     if usage.get("token_capacity_swa") is not None:
         return 0.0, "a hybrid KV cache (token_capacity_swa) has no one size per token"
     if not size or not capacity or capacity < 1:

@@ -609,6 +609,11 @@ def usage(**changes: Any) -> dict[str, Any]:
     [
         ([], "no object"),
         ({}, "tells no memory_usage"),
+        ({**usage(), "enable_kv_cache_sharding": True}, "not one row per token"),
+        ({**usage(), "max_mamba_cache_size": 64}, "Mamba"),
+        ({**usage(), "device": "npu"}, "npu"),
+        ({**usage(), "attention_backend": "dsa"}, "attention backend"),
+        ({"internal_states": [{"memory_usage": {"kvcache": 30.12, "token_capacity": 300000}}]}, "hybrid"),
         ({"internal_states": [{}]}, "tells no memory_usage"),
         ({"internal_states": "x"}, "tells no memory_usage"),
         (usage(token_capacity_swa=10), "hybrid"),

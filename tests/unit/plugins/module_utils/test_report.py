@@ -64,6 +64,27 @@ def test_a_result_of_the_same_instance_name_on_another_host_is_not_taken() -> No
     assert the_rows({**READY, "host": "b"})[0]["verdict"] == "NOT CHECKED"
 
 
+CROSSING = {
+    "via": "direct",
+    "stream": False,
+    "prefill": "prefill-m-0@a",
+    "decode": "decode-m-0@b",
+    "prompt_tokens": 18,
+    "completion_tokens": 8,
+    "bytes_moved": 9216,
+    "bytes_expected": 9000,
+    "seconds": 0.4,
+    "live_traffic": False,
+}
+
+
+def test_each_crossing_is_told_with_what_moved_and_what_had_to() -> None:
+    text = report.canary_text({"group": "m", "reply": "x", "crossings": [CROSSING, {**CROSSING, "via": "router-m-0", "stream": True, "bytes_expected": None}]})
+    assert "1 pairs crossed directly, 1 completions through routers, the last one answered 'x'" in text
+    assert "prefill-m-0@a -> decode-m-0@b directly: 18 prompt tokens, 8 completion tokens, 9,216 bytes of KV cache moved (at least 9,000 had to)" in text
+    assert "through router-m-0, streaming" in text and "how many had to is not known" in text
+
+
 def test_bytes_that_did_not_move_are_said() -> None:
-    assert "no bytes of KV cache" in report.canary_text({"bytes_moved": 0, "reply": "x"})
-    assert "9,216 bytes" in report.canary_text({"bytes_moved": 9216, "reply": "x"})
+    text = report.canary_text({"group": "m", "crossings": [{**CROSSING, "bytes_moved": 0}], "problems": ["nothing left the prefill"]})
+    assert "no bytes of KV cache moved" in text and "not proved: nothing left the prefill" in text
