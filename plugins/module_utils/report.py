@@ -119,7 +119,8 @@ def _crossing(crossing: Mapping[str, Any]) -> str:
     bound = "how many had to is not known" if expected is None else f"at least {expected:,} had to"
     return (
         f"{crossing['prefill'] or '?'} -> {crossing['decode'] or '?'} {way}: {crossing['prompt_tokens']} prompt tokens, "
-        f"{crossing['completion_tokens']} completion tokens, {format(moved, ',') if moved else 'no'} bytes of KV cache moved ({bound}) in {crossing['seconds']:.1f} s"
+        f"{crossing['completion_tokens']} completion tokens, "
+        f"{format(moved, ',') if moved else 'no'} bytes of KV cache moved ({bound}) in {crossing['seconds']:.1f} s"
         f"{', while others used the group' if crossing.get('live_traffic') else ''}"
     )
 

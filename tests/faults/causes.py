@@ -38,7 +38,8 @@ def show(host: Host, entry: Entry, name: str) -> str:
 def pids_titled(host: Host, entry: Entry, title: str) -> list[int]:
     """The processes of the unit whose title begins so."""
     group = show(host, entry, "ControlGroup")
-    command = f"for pid in $(cat /sys/fs/cgroup{group}/cgroup.procs 2>/dev/null); do case $(tr '\\0' ' ' < /proc/$pid/cmdline) in {title}*) echo $pid;; esac; done"
+    titled = f"case $(tr '\\0' ' ' < /proc/$pid/cmdline) in {title}*) echo $pid;; esac"
+    command = f"for pid in $(cat /sys/fs/cgroup{group}/cgroup.procs 2>/dev/null); do {titled}; done"
     return [int(pid) for pid in host.run(command).stdout.split()]
 
 

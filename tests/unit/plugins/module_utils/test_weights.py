@@ -123,7 +123,9 @@ MOUNTS = r"""21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw
 """
 
 
-@pytest.mark.parametrize(("path", "kind"), [("/etc", "ext4"), ("/srv/x", "xfs"), ("/srv/models/a", "nfs4"), ("/srv/modelsx", "xfs"), ("/srv/with blank/a", "fuse.sshfs")])
+@pytest.mark.parametrize(
+    ("path", "kind"), [("/etc", "ext4"), ("/srv/x", "xfs"), ("/srv/models/a", "nfs4"), ("/srv/modelsx", "xfs"), ("/srv/with blank/a", "fuse.sshfs")]
+)
 def test_the_file_system_is_that_of_the_longest_mount_point(path: str, kind: str, tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "self" / "mountinfo").write_text(MOUNTS)
