@@ -27,7 +27,8 @@ class ActionModule(StreamingAction):
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         model = self._task.args.get("model")
         origin = model.get("copy_from") if isinstance(model, dict) else None
-        if not origin:
+        # What the module's own options say against is said by the module.
+        if not origin or not isinstance(origin, str) or not isinstance(model.get("name"), str) or not isinstance(model.get("path"), str):
             return super().run(tmp, task_vars)
         super(StreamingAction, self).run(tmp, task_vars)
         self._vars = dict(task_vars or {})

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 
 
@@ -35,6 +36,18 @@ class Problem(Exception):
     def result(self) -> dict[str, str]:
         """The parts, for a module's result."""
         return {"msg": str(self), "seen": self.seen, "expected": self.expected, "next": self.next}
+
+
+def of_storage(what: str, error: OSError) -> Problem:
+    """What an error of the file system means for an operator: rights are told apart from storage that is full or failing."""
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return Problem(
+            what,
+            str(error),
+            "a user who may read and write there",
+            "run the task as root (become); if it does, see whether the file system is mounted read-only or refuses root, as NFS may",
+        )
+    return Problem(what, str(error), "storage that can be read and written", "see whether it is full, read-only or failing, then run again")
 
 
 def indent(text: str) -> str:

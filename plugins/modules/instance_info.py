@@ -27,6 +27,7 @@ attributes:
     description: Changes nothing.
 requirements:
   - systemd on the host
+  - root, to see the environment of another user's process
 seealso:
   - module: plumbline.sglang.plan
   - module: plumbline.sglang.wait_for_sglang_ready
@@ -92,15 +93,34 @@ instances:
       returned: always
 """
 
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import procfs, systemd
 from ..module_utils.readiness.running import judge
 
 
+def holes(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What the entries lack, as text; empty where each can be looked at."""
+    lines = []
+    for number, entry in enumerate(entries):
+        name = entry.get("instance") or f"instances[{number}]"
+        lines += [f"{name}: {key} is missing" for key in ("instance", "unit") if not isinstance(entry.get(key), str) or not entry[key]]
+        render = entry.get("render")
+        if not isinstance(render, Mapping) or not isinstance(render.get("digest"), str):
+            lines.append(f"{name}: render.digest is missing")
+    return lines
+
+
 def main() -> None:
     """Ask for each entry in turn."""
     module = AnsibleModule(argument_spec={"instances": {"type": "list", "elements": "dict", "required": True}}, supports_check_mode=True)
+    bad = holes(module.params["instances"])
+    if bad:
+        module.fail_json(msg=f"nothing was looked at: {'; '.join(bad)}. Expected: entries of the plan (plumbline_plan.instances).")
     found = []
     for entry in module.params["instances"]:
         try:
@@ -114,8 +134,13 @@ def main() -> None:
         if state.main_pid:
             try:
                 environment = procfs.environment_of(state.main_pid)
-            except OSError:
-                environment = None
+            except OSError as error:
+                # A run that shows nothing of its origin would be restarted, which a want of rights is no reason for.
+                if isinstance(error, PermissionError) and os.geteuid() != 0:
+                    module.fail_json(
+                        msg=f"{entry['unit']}: user id {os.geteuid()} may not read the environment of its main process (PID {state.main_pid}), so "
+                        "nothing shows what it was started from. Expected: root. Next: run the module as root (become)."
+                    )
         found.append({"instance": entry["instance"], "unit": entry["unit"], **judge(state, environment, entry["render"]["digest"])})
     module.exit_json(changed=False, instances=found)
 

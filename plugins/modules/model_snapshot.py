@@ -165,7 +165,7 @@ next:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem
+from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem, of_storage
 from ansible_collections.plumbline.sglang.plugins.module_utils.progress import Progress
 from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots.manifest import Source
 from ansible_collections.plumbline.sglang.plugins.module_utils.snapshots.store import Store
@@ -218,13 +218,7 @@ def main() -> None:
     except Problem as problem:
         module.fail_json(**facts, **problem.result())
     except OSError as error:
-        unusable = Problem(
-            f"model {facts['name']} at {store.path}",
-            str(error),
-            "storage that can be read and written",
-            "see whether it is full, read-only or failing, then run again",
-        )
-        module.fail_json(**facts, **unusable.result())
+        module.fail_json(**facts, **of_storage(f"model {facts['name']} at {store.path}", error).result())
     if not result.get("send"):
         result.pop("send", None)
     module.exit_json(**{**facts, **result})

@@ -31,7 +31,7 @@ options:
     type: list
     elements: str
     default: []
-    choices: [systemd, address, numa, gpus, ports, executable, interpreter, libraries, imports, models, space]
+    choices: [root, systemd, address, numa, gpus, ports, executable, interpreter, libraries, imports, flags, models, space]
   fail_on_problem:
     description: Fail when there is a problem, with all findings in the message.
     type: bool
@@ -60,7 +60,7 @@ EXAMPLES = r"""
 RETURN = r"""
 findings:
   description: Everything that was checked, in the order of the checks.
-  returned: always
+  returned: when the options are right
   type: list
   elements: dict
   contains:
@@ -89,23 +89,24 @@ findings:
       returned: always
 problems:
   description: How many findings are a V(problem).
-  returned: always
+  returned: when the options are right
   type: int
   sample: 0
 packages:
   description: System packages that are missing and would be put right by installing them, by their names in this distribution.
-  returned: always
+  returned: when the options are right
   type: list
   elements: str
   sample: [libibverbs1, librdmacm1]
 report:
   description: The findings that are not clean, as text for people.
-  returned: always
+  returned: when the options are right
   type: str
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.plumbline.sglang.plugins.module_utils.preflight.parameters import wrong
 from ansible_collections.plumbline.sglang.plugins.module_utils.preflight.preflight import CHECKS, run
 from ansible_collections.plumbline.sglang.plugins.module_utils.preflight.types import PROBLEM, Context
 
@@ -116,17 +117,15 @@ def main() -> None:
             "host": {"type": "dict", "required": True},
             "instances": {"type": "list", "elements": "dict", "default": []},
             "service_user": {"type": "str", "default": "sglang"},
-            "checks": {
-                "type": "list",
-                "elements": "str",
-                "default": [],
-                "choices": ["systemd", "address", "numa", "gpus", "ports", "executable", "interpreter", "libraries", "imports", "models", "space"],
-            },
+            "checks": {"type": "list", "elements": "str", "default": [], "choices": list(CHECKS)},
             "fail_on_problem": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     params = module.params
+    bad = wrong(params["host"], params["instances"], params["checks"] or CHECKS)
+    if bad:
+        module.fail_json(msg="nothing was checked: " + "; ".join(bad) + ". Take host and instances from the plan.")
     report = run(Context(params["host"], params["instances"], params["service_user"]), params["checks"], CHECKS)
     problems = len(report.of(PROBLEM))
     result = {

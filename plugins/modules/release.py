@@ -31,7 +31,7 @@ options:
         description: What it runs.
         type: str
         required: true
-        choices: [engine, router]
+        choices: [engine, router, tools]
       package:
         description: The distribution that the release is named after, such as V(sglang) or V(smg).
         type: str
@@ -169,13 +169,13 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem
+from ansible_collections.plumbline.sglang.plugins.module_utils.problem import Problem, of_storage
 from ansible_collections.plumbline.sglang.plugins.module_utils.progress import Progress
 from ansible_collections.plumbline.sglang.plugins.module_utils.releases.release import Releases
 
 RELEASE = {
     "id": {"type": "str", "required": True},
-    "kind": {"type": "str", "required": True, "choices": ["engine", "router"]},
+    "kind": {"type": "str", "required": True, "choices": ["engine", "router", "tools"]},
     "package": {"type": "str", "required": True},
     "version": {"type": "str", "required": True},
     "path": {"type": "path", "required": True},
@@ -203,13 +203,7 @@ def main() -> None:
     except Problem as problem:
         module.fail_json(id=release["id"], directory=release["path"], **problem.result())
     except OSError as error:
-        unusable = Problem(
-            f"release {release['id']} cannot be installed",
-            str(error),
-            "a file system that can be read and written",
-            "see whether it is full, read-only or failing, then run again",
-        )
-        module.fail_json(id=release["id"], directory=release["path"], **unusable.result())
+        module.fail_json(id=release["id"], directory=release["path"], **of_storage(f"release {release['id']} cannot be installed", error).result())
     for warning in result.pop("warnings", []):
         module.warn(warning)
     module.exit_json(**result)

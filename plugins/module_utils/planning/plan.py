@@ -18,6 +18,7 @@ from . import locks as lock_files
 from . import rules_group as plan_rules_group
 from . import rules_host as plan_rules_host
 from . import rules_release as plan_rules_release
+from . import tools
 from .entry import credentials, entry, order
 from .findings import Findings
 from .instances import Host, HostInput, Instance, Resolver
@@ -45,6 +46,8 @@ def build_plan(hosts: Mapping[str, HostInput], locks: Mapping[str, str], launche
     for name, host in planned.items():
         kinds = sorted({_kind(item) for item in instances if item.host == name})
         releases[name] = {kind: _release(host, kind, [item for item in instances if item.host == name], findings) for kind in kinds}
+        if tools.wanted(host, instances):
+            releases[name][tools.KIND] = tools.release(host)
 
     plan_rules_host.check(planned, instances, findings)
     plan_rules_host.check_unused(checked, findings)

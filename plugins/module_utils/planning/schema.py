@@ -192,6 +192,13 @@ VARIABLES: tuple[Option, ...] = (
         "Lock file of the engine's release: one exact pin C(name==version) or wheel per line.",
         default_text="required on engine hosts",
     ),
+    Option(
+        "sglang_tools",
+        "boolean",
+        "Install NVML's Python module for the collection's own modules on hosts with GPUs, from a pin that comes with the collection. "
+        "A wheelhouse then has to hold it. Without it, nvidia-smi is asked.",
+        default=True,
+    ),
     Option("sglang_router_package", "string", "Which router to install.", default="smg", choices=("smg", "sglang-router")),
     Option("sglang_router_version", "version", "Version of the router; the lock must pin exactly this one.", default="1.13.0"),
     Option(

@@ -21,6 +21,7 @@ from .schema import BY_NAME, PREFIX, Option
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 _INTEGER_PATTERN = re.compile(r"-?\d+\Z")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 _REFUSED = object()
 
 
@@ -126,6 +127,13 @@ class Checker:
             return self._mistyped(option, value, path, "an integer")
         return value
 
+    def _boolean(self, option: Option, value: Any, path: str) -> Any:
+        if isinstance(value, str) and value.lower() in _BOOLEANS:
+            value = _BOOLEANS[value.lower()]  # what --extra-vars name=value gives
+        if not isinstance(value, bool):
+            return self._mistyped(option, value, path, "true or false")
+        return value
+
     def _port(self, option: Option, value: Any, path: str) -> Any:
         number = self._integer(option, value, path)
         if number is not _REFUSED and not 1 <= number <= 65535:
@@ -226,6 +234,7 @@ _KINDS: Mapping[str, _Check] = {
     "string": Checker._string,
     "name": Checker._name,
     "version": Checker._version,
+    "boolean": Checker._boolean,
     "integer": Checker._integer,
     "port": Checker._port,
     "seconds": Checker._seconds,

@@ -45,6 +45,14 @@ class Store:
     def _what(self) -> str:
         return f"model {self.model['name']} at {self.path}"
 
+    def _accept(self) -> None:
+        """Refuse a model that has no certain place.
+
+        :raises Problem: its path is not absolute.
+        """
+        if not os.path.isabs(self.path):
+            raise Problem(self._what, f"the path {self.path}", "an absolute directory on the host", "take the model from the plan, or mend model.path")
+
     # A directory that is on the host already.
 
     def verify(self, check_mode: bool, full: bool = False) -> dict[str, Any]:
@@ -52,8 +60,10 @@ class Store:
 
         :param full: hash the weights too, and hold them against the manifest.
         :raises Problem: it is not there, not complete, not readable by the service user, or not what was recorded.
+        :raises OSError: this process may not look there.
         """
-        if not os.path.isdir(self.path):
+        self._accept()
+        if not _is_directory(self.path):
             raise Problem(
                 self._what,
                 "there is no such directory on this host",
@@ -112,6 +122,7 @@ class Store:
         Result: ``current`` (bool), ``ask`` (paths of which only the source's hash can tell whether they changed), ``send``
         (paths to be copied), ``bytes``, ``diff``.
         """
+        self._accept()
         record, present = self._own()
         intact = manifests.intact(record, present) if record else set()
         ask: list[str] = []
@@ -384,6 +395,15 @@ def _sync(path: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _is_directory(path: str) -> bool:
+    """Whether a directory is there. Not being allowed to look is an error, and not the same as nothing there."""
+    try:
+        os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _changes(before: Record | None, now: Record) -> list[str]:

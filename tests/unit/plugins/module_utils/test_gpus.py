@@ -118,6 +118,13 @@ def test_eight_gpus_of_two_servers() -> None:
     assert [gpu.processes[0].pid for gpu in report.gpus if gpu.processes] == [21010, 21011, 21012, 21013, 22010, 22011, 22012, 22013]
 
 
+def test_eight_gpus_lie_at_two_numa_nodes(tmp_path: Path) -> None:
+    addresses = [gpu.pci_address or "" for gpu in smi(document("h100x8")).gpus]
+    root = devices(tmp_path, {address: str(index // 4) for index, address in enumerate(addresses)})
+    found = nvidia_smi.read(program(document("h100x8")), root).gpus
+    assert [(gpu.numa_node, gpu.numa_cpus) for gpu in found] == [(0, "00-09")] * 4 + [(1, "10-19")] * 4
+
+
 def test_unified_memory_has_no_sizes_and_its_processes_have() -> None:
     gpu = smi(document("gb10")).gpus[0]
     assert (gpu.memory_kind, gpu.memory_total, gpu.memory_used, gpu.memory_free, gpu.memory_reserved) == (UNIFIED, None, None, None, None)
