@@ -5,22 +5,26 @@
 
 Nothing else can be imported there, neither a package of this environment nor one of the interpreter's own site-packages: a
 module that needs one says so here. Everything lies where each user of this machine may read it, so that a module can be run
-without rights.
+without rights. What an action plugin does is run by Ansible's own program, against this machine.
 """
 
 from __future__ import annotations
 
+import http.server
 import json
 import os
 import shutil
 import subprocess
+import sys
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import ansible
 
+from modules.row import Row
 from runner import interpreters
 from runner.places import CHECKOUT
 
@@ -52,15 +56,19 @@ class Answer:
         return self.result is None or bool(self.result.get("failed"))
 
 
-@dataclass(frozen=True)
-class Call:
-    """How a module is run: its parameters, and what the host is like."""
+class _Friendly(http.server.BaseHTTPRequestHandler):
+    """Answers everything with an empty object, as no engine or router does."""
 
-    parameters: Mapping[str, Any]
-    check: bool = False
-    unprivileged: bool = False
-    path: str = SYSTEM_PATH
-    environment: Mapping[str, str] = field(default_factory=dict)
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    do_POST = do_GET  # noqa: N815  # the name that http.server calls
+
+    def log_message(self, *_arguments: Any) -> None:
+        """Nothing."""
 
 
 class ManagedHost:
@@ -71,48 +79,74 @@ class ManagedHost:
         root.chmod(0o755)
         self._lay()
         self.python = self._interpreter()
+        self._process = subprocess.Popen(["sleep", "3600"], stdin=subprocess.DEVNULL)
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Friendly)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        #: What the texts in angle brackets stand for in the parameters and the environment of a row.
+        self.words = {
+            "<secret>": str(root / "secret"),
+            "<closed>": str(root / "closed"),
+            "<scratch>": str(root / "scratch"),
+            "<pid>": str(self._process.pid),
+            "<port>": str(self._server.server_port),
+            "<checkout>": str(CHECKOUT),
+        }
+
+    def close(self) -> None:
+        """End what was started."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._process.kill()
+        self._process.wait()
 
     def _lay(self) -> None:
-        """Copy what Ansible would send."""
+        """Copy what Ansible would send, and make what rows name."""
         here, there = Path(ansible.__file__).parent, self.root / "python" / "ansible"
-        shutil.copytree(here / "module_utils", there / "module_utils", ignore=shutil.ignore_patterns("__pycache__"))
+        without = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(here / "module_utils", there / "module_utils", ignore=without)
         shutil.copy(here / "release.py", there)
         (there / "__init__.py").touch()
         plugins = self.root / "python" / "ansible_collections" / "plumbline" / "sglang" / "plugins"
         for name in ("modules", "module_utils"):
-            shutil.copytree(CHECKOUT / "plugins" / name, plugins / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name, text in (("systemctl", _SYSTEMCTL), ("journalctl", _JOURNALCTL)):
-            program = self.root / "programs" / name
+            shutil.copytree(CHECKOUT / "plugins" / name, plugins / name, ignore=without)
+        for directory, name, text in (("systemd", "systemctl", _SYSTEMCTL), ("systemd", "journalctl", _JOURNALCTL), ("systemctl", "systemctl", _SYSTEMCTL)):
+            program = self.root / directory / name
             program.parent.mkdir(exist_ok=True)
             program.write_text(text)
             program.chmod(0o755)
-        (self.root / "empty").mkdir()
+        for name in ("empty", "scratch", "closed"):
+            (self.root / name).mkdir()
+        (self.root / "secret").write_text("not for everybody")
+        (self.root / "secret").chmod(0)
+        # Not even its owner may write there, unless the owner is root with all of root's rights.
+        if os.geteuid() == 0:
+            os.chown(self.root / "closed", NOBODY, NOBODY)
+        (self.root / "closed").chmod(0o500)
 
-    @property
-    def no_programs(self) -> str:
-        """A search path on which there is nothing."""
-        return str(self.root / "empty")
-
-    @property
-    def systemd(self) -> str:
-        """A search path on which systemctl and journalctl are found and answer, whatever this machine was booted with."""
-        return f"{self.root / 'programs'}:{SYSTEM_PATH}"
+    def _paths(self) -> dict[str, str]:
+        """The search path of each word that a row may use for it."""
+        return {
+            "all": SYSTEM_PATH,
+            "none": str(self.root / "empty"),
+            "systemd": f"{self.root / 'systemd'}:{SYSTEM_PATH}",
+            "systemctl alone": f"{self.root / 'systemctl'}:{self.root / 'empty'}",
+        }
 
     def _interpreter(self) -> str:
         """An interpreter that a user without rights may run: those of a home directory may not be."""
         names = [f"python{version}" for version in interpreters.VERSIONS]
         for candidate in (os.path.join(directory, name) for directory in interpreters.directories() for name in names):
-            if os.path.exists(candidate) and self._run([candidate, "-I", "-S", "-c", "pass"], unprivileged=True).returncode == 0:
+            if os.path.exists(candidate) and self._run([candidate, "-I", "-S", "-c", "pass"], {}, unprivileged=True).returncode == 0:
                 return candidate
         raise AssertionError(f"no Python of {interpreters.directories()} may be run by every user: install one for the system (apt-get install python3)")
 
-    def _run(self, argv: list[str], unprivileged: bool, path: str = SYSTEM_PATH, **environment: str) -> subprocess.CompletedProcess[str]:
+    def _run(self, argv: list[str], environment: Mapping[str, str], unprivileged: bool = False) -> subprocess.CompletedProcess[str]:
         who: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if unprivileged and os.geteuid() == 0 else {}
         try:
             return subprocess.run(
                 argv,
                 cwd="/",
-                env={"PATH": path, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **environment},
+                env={"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -124,27 +158,67 @@ class ManagedHost:
         except OSError as error:
             return subprocess.CompletedProcess(argv, 127, str(error))
 
-    def run(self, module: str, call: Call) -> Answer:
-        """Run a module once; what it printed is searched for its one line of JSON."""
-        arguments = {**call.parameters, "_ansible_check_mode": call.check, "_ansible_remote_tmp": "/tmp", "_ansible_keep_remote_files": False}
+    def fill(self, value: Any) -> Any:
+        """Put in what the words in angle brackets stand for."""
+        if isinstance(value, Mapping):
+            return {name: self.fill(item) for name, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.fill(item) for item in value]
+        if isinstance(value, str):
+            for word, text in self.words.items():
+                value = value.replace(word, text)
+        return value
+
+    def run(self, module: str, row: Row) -> Answer:
+        """Run the row once."""
+        return self._action(module, row) if row.action else self._module(module, row)
+
+    def _module(self, module: str, row: Row) -> Answer:
+        arguments = {**self.fill(row.parameters), "_ansible_check_mode": row.check, "_ansible_remote_tmp": str(self.root), "_ansible_keep_remote_files": False}
         given = self.root / "arguments.json"
         given.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
+        given.chmod(0o644)
         done = self._run(
             [self.python, "-S", "-m", f"ansible_collections.plumbline.sglang.plugins.modules.{module}", str(given)],
-            call.unprivileged,
-            call.path,
-            PYTHONPATH=str(self.root / "python"),
-            **call.environment,
+            {"PATH": self._paths()[row.path], "HOME": "/nonexistent", "PYTHONPATH": str(self.root / "python"), **self.fill(row.environment)},
+            row.unprivileged,
         )
-        return Answer(_json_line(done.stdout), done.stdout)
+        return Answer(_result(done.stdout), done.stdout)
+
+    def _action(self, module: str, row: Row) -> Answer:
+        """Through Ansible's own program. The environment of this test cannot be used by another user: there, root without its rights over files."""
+        command = [str(Path(sys.executable).parent / "ansible"), "all", "--inventory", self.fill(row.inventory), "--connection", "local"]
+        command += ["--module-name", f"plumbline.sglang.{module}", "--args", json.dumps(self.fill(row.parameters))]
+        for name, value in {"ansible_python_interpreter": sys.executable, **self.fill(row.variables)}.items():
+            command += ["--extra-vars", json.dumps({name: value})]
+        command += ["--check"] if row.check else []
+        if row.unprivileged and os.geteuid() == 0:
+            command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner,-chown", *command]
+        home = self.root / "ansible"
+        done = self._run(
+            command,
+            {
+                "PATH": SYSTEM_PATH,
+                "HOME": str(self.root),
+                "ANSIBLE_HOME": str(home),
+                "ANSIBLE_LOCAL_TEMP": str(home / "tmp"),
+                "ANSIBLE_REMOTE_TEMP": str(home / "tmp"),
+                "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".collections"),
+                "ANSIBLE_CONFIG": "/dev/null",
+                "ANSIBLE_NOCOLOR": "1",
+                "ANSIBLE_LOCALHOST_WARNING": "0",
+            },
+        )
+        return Answer(_result(done.stdout.partition(" => ")[2]), done.stdout)
 
 
-def _json_line(output: str) -> dict[str, Any] | None:
-    for line in output.splitlines():
-        try:
-            found = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(found, dict):
-            return found
+def _result(output: str) -> dict[str, Any] | None:
+    """The first JSON object that begins a line."""
+    for number, line in enumerate(lines := output.splitlines(keepends=True)):
+        if line.startswith("{"):
+            try:
+                found, _end = json.JSONDecoder().raw_decode("".join(lines[number:]))
+            except ValueError:
+                continue
+            return found if isinstance(found, dict) else None
     return None

@@ -264,3 +264,21 @@ def test_directories_are_moved_together() -> None:
 def test_every_entry_can_be_rendered() -> None:
     for item in plan()["instances"]:
         assert render(item)["files"]["unit"].startswith("# Managed")
+
+
+def tools_of(result: dict[str, Any], host: str) -> list[dict[str, Any]]:
+    return [release for release in result["hosts"][host]["releases"] if release["kind"] == "tools"]
+
+
+def test_a_host_with_gpus_has_the_modules_own_environment_and_a_router_has_none() -> None:
+    result = plan({})
+    (release,) = tools_of(result, "p1")
+    assert release["requirements"].startswith("nvidia-ml-py==") and release["import_check"] == ["pynvml"]
+    assert release["path"].startswith("/opt/sglang/releases/nvidia-ml-py-")
+    routers = [item["host"] for item in result["instances"] if item["role"] == "router"]
+    assert [tools_of(result, host) for host in routers if host not in {item["host"] for item in result["instances"] if item["gpus"]}] == [[]]
+
+
+def test_without_gpus_or_where_it_is_not_wanted_there_is_no_such_environment() -> None:
+    assert tools_of(plan({"p1": {"sglang_tools": False}}), "p1") == []
+    assert tools_of(plan({"p1": {"sglang_args": {"device": "cpu"}}, "d1": {"sglang_args": {"device": "cpu"}}}), "p1") == []
