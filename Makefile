@@ -2,7 +2,7 @@
 # Virtual environments are made on first use, in the user's cache directory, from the exact pins in requirements/.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test lint types specs docs archive units sanity molecule test-kill clean
+.PHONY: help demo demo-down test lint types specs docs modules archive units sanity molecule test-kill clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ lint: ## ruff, yamllint, ansible-lint, shellcheck and the changelog fragments
 
 types: ## mypy
 	tests/venv lint mypy
-	tests/venv lint mypy tests/archive tests/lab/plumblab tests/runner tests/specs roles/*/files/*.py
+	tests/venv lint mypy tests/archive tests/lab/plumblab tests/modules tests/runner tests/specs roles/*/files/*.py
 
 specs: ## Roles: argument specs, defaults and tasks agree
 	tests/venv ansible-2.19 python tests/specs/check_specs.py
@@ -29,6 +29,9 @@ specs: ## Roles: argument specs, defaults and tasks agree
 
 docs: ## Render the documentation of all plugins and roles; a warning fails
 	tests/docs
+
+modules: ## Every module under wrong parameters, without rights, without programs, without an answer
+	tests/venv ansible-2.19 python -m pytest tests/modules
 
 archive: ## The built archive installs and plans; the checkout runs as it lies
 	tests/venv --cores python -m pytest tests/archive

@@ -141,7 +141,7 @@ plan:
               returned: always
               type: str
             kind:
-              description: V(engine) or V(router).
+              description: V(engine), V(router), or V(tools) for the modules' own environment.
               returned: always
               type: str
             package:

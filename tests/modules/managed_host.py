@@ -49,11 +49,7 @@ class Answer:
 
     result: dict[str, Any] | None
     output: str
-
-    @property
-    def failed(self) -> bool:
-        """Whether the task would fail."""
-        return self.result is None or bool(self.result.get("failed"))
+    failed: bool
 
 
 class _Friendly(http.server.BaseHTTPRequestHandler):
@@ -65,7 +61,7 @@ class _Friendly(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"{}")
 
-    do_POST = do_GET  # noqa: N815  # the name that http.server calls
+    do_POST = do_GET  # the name that http.server calls
 
     def log_message(self, *_arguments: Any) -> None:
         """Nothing."""
@@ -85,7 +81,7 @@ class ManagedHost:
         #: What the texts in angle brackets stand for in the parameters and the environment of a row.
         self.words = {
             "<secret>": str(root / "secret"),
-            "<closed>": str(root / "closed"),
+            "<locked>": str(root / "locked"),
             "<scratch>": str(root / "scratch"),
             "<pid>": str(self._process.pid),
             "<port>": str(self._server.server_port),
@@ -114,14 +110,13 @@ class ManagedHost:
             program.parent.mkdir(exist_ok=True)
             program.write_text(text)
             program.chmod(0o755)
-        for name in ("empty", "scratch", "closed"):
+        for name in ("empty", "scratch", "locked"):
             (self.root / name).mkdir()
+        # Settings of this checkout or of this machine's user decide nothing here.
+        (self.root / "ansible.cfg").touch()
         (self.root / "secret").write_text("not for everybody")
         (self.root / "secret").chmod(0)
-        # Not even its owner may write there, unless the owner is root with all of root's rights.
-        if os.geteuid() == 0:
-            os.chown(self.root / "closed", NOBODY, NOBODY)
-        (self.root / "closed").chmod(0o500)
+        (self.root / "locked").chmod(0)
 
     def _paths(self) -> dict[str, str]:
         """The search path of each word that a row may use for it."""
@@ -155,7 +150,7 @@ class ManagedHost:
                 check=False,
                 **who,
             )
-        except OSError as error:
+        except (OSError, subprocess.TimeoutExpired) as error:
             return subprocess.CompletedProcess(argv, 127, str(error))
 
     def fill(self, value: Any) -> Any:
@@ -183,12 +178,14 @@ class ManagedHost:
             {"PATH": self._paths()[row.path], "HOME": "/nonexistent", "PYTHONPATH": str(self.root / "python"), **self.fill(row.environment)},
             row.unprivileged,
         )
-        return Answer(_result(done.stdout), done.stdout)
+        result = _result(done.stdout)
+        return Answer(result, done.stdout, result is None or bool(result.get("failed")))
 
     def _action(self, module: str, row: Row) -> Answer:
         """Through Ansible's own program. The environment of this test cannot be used by another user: there, root without its rights over files."""
         command = [str(Path(sys.executable).parent / "ansible"), "all", "--inventory", self.fill(row.inventory), "--connection", "local"]
-        command += ["--module-name", f"plumbline.sglang.{module}", "--args", json.dumps(self.fill(row.parameters))]
+        command += ["--module-name", f"plumbline.sglang.{module}"]
+        command += ["--args", json.dumps(self.fill(row.parameters))] if row.parameters else []
         for name, value in {"ansible_python_interpreter": sys.executable, **self.fill(row.variables)}.items():
             command += ["--extra-vars", json.dumps({name: value})]
         command += ["--check"] if row.check else []
@@ -203,13 +200,15 @@ class ManagedHost:
                 "ANSIBLE_HOME": str(home),
                 "ANSIBLE_LOCAL_TEMP": str(home / "tmp"),
                 "ANSIBLE_REMOTE_TEMP": str(home / "tmp"),
+                "ANSIBLE_ASYNC_DIR": str(home / "async"),
                 "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".collections"),
-                "ANSIBLE_CONFIG": "/dev/null",
+                "ANSIBLE_CONFIG": str(self.root / "ansible.cfg"),
                 "ANSIBLE_NOCOLOR": "1",
                 "ANSIBLE_LOCALHOST_WARNING": "0",
             },
         )
-        return Answer(_result(done.stdout.partition(" => ")[2]), done.stdout)
+        head, _arrow, result = done.stdout.partition(" => ")
+        return Answer(_result(result), done.stdout, head.endswith("!"))
 
 
 def _result(output: str) -> dict[str, Any] | None:

@@ -28,7 +28,6 @@ _COMMENT = re.compile(r"(?:^|\s)#.*$")
 # sglang, and a missing system library of theirs shows only 20 s into the start.
 _IMPORTS: Mapping[str, str] = {
     "sglang": "sglang",
-    "nvidia-ml-py": "pynvml",
     "smg": "smg",
     "sglang-router": "sglang_router",
     "nixl": "nixl._api",

@@ -28,7 +28,7 @@ def wanted(host: Host, instances: Sequence[Instance]) -> bool:
 def release(host: Host) -> dict[str, Any]:
     """The release entry of the plan."""
     lock = locks.parse(LOCK)
-    return locks.release(
+    made = locks.release(
         kind=KIND,
         package=PACKAGE,
         version=lock.pins[PACKAGE],
@@ -37,3 +37,5 @@ def release(host: Host) -> dict[str, Any]:
         root=host.variables["sglang_root"],
         wheelhouse=host.variables["sglang_wheelhouse"],
     )
+    # An engine's lock may pin the same package, and is not asked for this.
+    return {**made, "import_check": ["pynvml"]}

@@ -86,7 +86,7 @@ def decide(signals: Mapping[str, Signal], role: str, held: Mapping[str, float] |
         return Verdict(INCONCLUSIVE, "the witnesses disagree: " + " — but ".join(texts), tuple(texts + unknown), _next(between))
     if by_state[PENDING]:
         pending = by_state[PENDING]
-        return Verdict(NOT_READY, "; ".join(_texts(pending[:2] + by_state[UNKNOWN])), tuple(_texts(pending) + unknown), _next(pending))
+        return Verdict(NOT_READY, "; ".join(_texts(pending[:2] + by_state[UNKNOWN])), tuple(_texts(pending) + unknown), _next(pending + by_state[UNKNOWN]))
     if unknown:
         return Verdict(INCONCLUSIVE, "could not be observed: " + "; ".join(unknown), tuple(unknown), _next(by_state[UNKNOWN]))
     start = signals.get(EXPLAINS)
