@@ -69,6 +69,8 @@ class Follower:
 
     #: Seconds within which a worker names itself. One that does not, and whose job file stays as it was, was killed before.
     NAMELESS_LIMIT = 120.0
+    #: Looks without a name after which the result is asked for once.
+    NAMELESS_LOOKS = 2
 
     def __init__(self, patience: int = 4, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -84,8 +86,12 @@ class Follower:
 
     @property
     def may_be_over(self) -> bool:
-        """The job file was rewritten, or the worker is not there: ask for the result."""
-        return self._rewritten or self._missing > 0 or self._never_came
+        """The job file was rewritten, or the worker is not there: ask for the result.
+
+        A module that refuses its options ends without a name, perhaps before the first look, so that the job file is not seen to change.
+        """
+        refused = self.pid is None and self._job is not None and self._nameless == self.NAMELESS_LOOKS
+        return self._rewritten or self._missing > 0 or self._never_came or refused
 
     @property
     def gone(self) -> bool:

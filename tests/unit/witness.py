@@ -200,6 +200,7 @@ class Host(LocalHost):
         self.words: list[Record] = []
         self.processes = {PID: "/u", CHILD: "/u", STRANGER: "/user.slice"}
         self.names = {CHILD: "sglang::schedul"}
+        self.parents: dict[int, int] = {}
         self.stopped: set[int] = set()
         self.files: dict[str, dict[str, Any]] = {}
         self.model = Weights(MODEL, {SHARD: GIB}, {"model.layers.0.w": Tensor("BF16", GIB)}, {"num_hidden_layers": 2})
@@ -280,7 +281,7 @@ class Host(LocalHost):
         return "python3"
 
     def tasks(self, pids: set[int]) -> list[Task]:
-        return [Task(pid, self.names.get(pid, "python3"), "T" if pid in self.stopped else "S") for pid in sorted(pids)]
+        return [Task(pid, self.names.get(pid, "python3"), "T" if pid in self.stopped else "S", self.parents.get(pid, PID)) for pid in sorted(pids)]
 
     def anonymous_bytes(self, pids: Sequence[int]) -> dict[int, int]:
         return {pid: self.anonymous[pid] for pid in pids if pid in self.anonymous}

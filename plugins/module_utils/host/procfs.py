@@ -31,6 +31,7 @@ class Task:
     pid: int
     name: str
     state: str
+    parent: int = 0
 
 
 def _text(path: str) -> str:
@@ -80,7 +81,8 @@ def tasks(pids: Iterable[int], proc: str = PROC) -> list[Task]:
             head, _bracket, rest = _text(f"{proc}/{pid}/stat").rpartition(")")
         except OSError:
             continue
-        found.append(Task(pid, head.partition("(")[2], rest.split()[0] if rest.split() else "?"))
+        fields = rest.split()
+        found.append(Task(pid, head.partition("(")[2], fields[0], int(fields[1])) if len(fields) > 1 else Task(pid, head.partition("(")[2], "?"))
     return found
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..progress import human_bytes
 from ..snapshots.weights import Bound, Weights, WeightsError, flags_of, kept_elsewhere, lower_bound
 from .base import FAILED, PASSED, UNKNOWN, Context, Say, Signal, argument
-from .process import RANK
+from .process import ranks_of
 
 if TYPE_CHECKING:
     from ..host.gpus import Gpu, GpuReport
@@ -91,7 +91,7 @@ def _size(context: Context, name: str, flag: str) -> int:
 
 def _on_cpu(context: Context, say: Say, facts: dict[str, Any], share: int) -> Signal:
     tasks = context.host.tasks(context.host.cgroup_pids(context.unit.control_group))
-    schedulers = [task.pid for task in tasks if task.name.startswith(RANK)]
+    schedulers = ranks_of(tasks)
     held = context.host.anonymous_bytes(schedulers or [task.pid for task in tasks])
     who = "scheduler" if schedulers else "process"
     facts.update(source="RssAnon of /proc/PID/status", held_bytes={str(pid): size for pid, size in held.items()})

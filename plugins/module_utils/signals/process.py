@@ -10,8 +10,10 @@ Alone it is fooled by a process that is alive but stuck.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..host.procfs import Task
 from ..host.systemd import UnitState
 from ..planning.render import DIGEST_VARIABLE
 from .base import FAILED, PASSED, PENDING, UNKNOWN, Context, Signal
@@ -80,10 +82,16 @@ def observe(context: Context) -> Signal:
     return say(UNKNOWN, f"{text}, {holder.text}", "run this as root", running=True, askable=True)
 
 
+def ranks_of(tasks: Sequence[Task]) -> list[int]:
+    """The PIDs of the schedulers. What a scheduler has forked (a compiler, a worker) bears its name as well, for a while, and is none."""
+    named = {task.pid for task in tasks if task.name.startswith(RANK)}
+    return [task.pid for task in tasks if task.pid in named and task.parent not in named]
+
+
 def _tasks(context: Context, ranks: list[int]) -> Trouble | None:
     """A process of the unit that is stopped, or a scheduler that is gone; fills ``ranks`` with the PIDs of the schedulers."""
     tasks = context.host.tasks(context.host.cgroup_pids(context.unit.control_group))
-    ranks += [task.pid for task in tasks if task.name.startswith(RANK)]
+    ranks += ranks_of(tasks)
     known = set(context.memory.get("ranks", ())) | set(context.proof["ranks"] if context.proof else ())
     context.memory["ranks"] = sorted(known | set(ranks))
     lost = sorted(known - set(ranks))

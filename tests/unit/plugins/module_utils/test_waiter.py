@@ -163,6 +163,18 @@ def test_the_end_of_a_scheduler_ends_the_wait_while_the_main_process_still_lives
     assert 60 <= host.now - STARTED < 62
 
 
+def test_what_a_scheduler_forks_is_no_scheduler_and_may_end() -> None:
+    """A compiler that a scheduler has started bears its name until it is another program."""
+    host = starting()
+    host.processes[9000] = "/u"
+    host.names[9000] = host.names[CHILD]
+    host.parents[9000] = CHILD
+    host.at(20, lambda there: there.dead.add(9000))
+    outcome = waited(host)
+    assert outcome.verdict.verdict == "READY"
+    assert outcome.look.signals["process"].details["ranks"] == [CHILD]
+
+
 def test_a_verification_waits_for_the_run_that_follows_a_dead_scheduler() -> None:
     host = starting()
     one = watch(host, deployment=False)

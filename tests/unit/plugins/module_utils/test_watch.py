@@ -80,4 +80,4 @@ def test_a_stopped_process_is_told_from_one_that_waits() -> None:
 def test_a_name_with_blanks_and_brackets_is_a_name(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "stat").write_text("7 (sglang::s) R (x) T 1 7 7 0")
-    assert procfs.tasks([7], str(tmp_path)) == [procfs.Task(7, "sglang::s) R (x", "T")]
+    assert procfs.tasks([7], str(tmp_path)) == [procfs.Task(7, "sglang::s) R (x", "T", 1)]

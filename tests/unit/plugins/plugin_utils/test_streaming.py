@@ -53,6 +53,22 @@ def test_a_rewritten_job_file_is_seen(tmp_path: Path) -> None:
     assert follower.may_be_over and not follower.gone
 
 
+def test_a_module_that_ended_before_the_first_look_is_asked_for() -> None:
+    """One that refuses its options takes less time than the way to the first look, and names no process."""
+    follower = Follower()
+    ended = Look("9 300", None, [])
+    follower.take(ended)
+    assert not follower.may_be_over
+    follower.take(ended)
+    assert follower.may_be_over and not follower.gone
+    follower.take(ended)
+    assert not follower.may_be_over, "asked once"
+    nowhere = Follower()
+    nowhere.take(Look(None, None, []))
+    nowhere.take(Look(None, None, []))
+    assert not nowhere.may_be_over, "there is no job file yet, and its absence would pass for a result"
+
+
 def test_what_is_no_answer() -> None:
     assert streaming.parse_look("Welcome to this host\n") is None
     assert streaming.parse_look("") is None
