@@ -78,7 +78,7 @@ def observe(context: Context) -> Signal:
     if holder.state == OWN:
         return say(PASSED, f"{text}, {holder.text}", running=True, askable=True)
     if holder.state == NOBODY:
-        return say(PENDING, f"{text}, {holder.text} yet", running=True, askable=True)
+        return say(PENDING, f"{text}, {holder.text} yet", f"journalctl -fu {unit.unit}", running=True, askable=True)
     return say(UNKNOWN, f"{text}, {holder.text}", "run this as root", running=True, askable=True)
 
 

@@ -26,6 +26,11 @@ def test_a_planned_entry_has_no_holes() -> None:
         ({"port": 0}, "port is 0"),
         ({"role": "worker"}, "role is 'worker'"),
         ({"bootstrap_port": None}, "bootstrap_port"),
+        ({"argv": 3}, "argv is int"),
+        ({"argv": ["--port", "1"]}, "argv holds something else than lists of words"),
+        ({"credentials": {"a": "b"}}, "credentials is dict"),
+        ({"credentials": ["x"]}, "credentials holds something else than objects"),
+        ({"start_budget_seconds": "x"}, "start_budget_seconds is str"),
     ],
 )
 def test_a_hole_is_named_with_its_instance(changes: dict[str, Any], says: str) -> None:
