@@ -48,7 +48,10 @@ def observe(context: Context) -> Signal:
     if log.unreadable:
         return say(UNKNOWN, f"the journal cannot be read: {log.unreadable}", "run this as root, on the host of the unit")
     if log.fatal:
-        return say(FAILED, _failure(context), log.fatal.row.next or follow)
+        # A run that has ended and that systemd will follow with another one is judged by the process signal alone.
+        process = context.seen.get("process")
+        over = process is not None and process.state == PENDING and bool(process.details.get("restarting"))
+        return say(PENDING if over else FAILED, _failure(context), log.fatal.row.next or follow)
     if log.warmup_failed:
         text = PREFIX.sub("", log.warmup_failed.line)
         after = " (the ready line followed all the same)" if log.ready else ""

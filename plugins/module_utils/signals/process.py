@@ -26,6 +26,7 @@ PROVES = "the unit runs, has not restarted, runs the planned rendered set, none 
 RANK = "sglang::schedul"
 #: States of proc(5) in which a process does nothing until somebody lets it go on.
 _STOPPED = ("T", "t")
+_RESTARTING = ("auto-restart", "auto-restart-queued")
 
 
 class Trouble(NamedTuple):
@@ -56,6 +57,7 @@ def observe(context: Context) -> Signal:
             then,
             running=running,
             askable=askable,
+            restarting=unit.sub_state in _RESTARTING,
             unit_state=unit.state,
             main_pid=unit.main_pid,
             restarts=unit.n_restarts,
@@ -122,7 +124,7 @@ def _run(context: Context) -> Trouble | None:
         return Trouble(FAILED, f"the run {context.invocation} has ended{ended}; the unit {now}", log)
     if unit.active_state == "failed":
         return Trouble(FAILED, f"the unit failed ({unit.result}): {_end(unit)}", log)
-    if unit.sub_state in ("auto-restart", "auto-restart-queued"):
+    if unit.sub_state in _RESTARTING:
         state = FAILED if context.deployment else PENDING
         return Trouble(state, f"{_end(unit)}; systemd will start it again", log)
     if unit.active_state == "inactive":

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import TIMEOUT, HttpError, Response
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.journal import JournalError
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.systemd import SystemdError
@@ -270,6 +272,16 @@ def test_a_verification_takes_up_the_new_run_after_a_pending_restart() -> None:
     outcome = waited(host, deployment=False)
     assert outcome.verdict.verdict == "READY"
     assert outcome.look.invocation == OTHER_RUN
+
+
+@pytest.mark.parametrize(("deployment", "verdict"), [(False, "NOT_READY"), (True, "FAILED")])
+def test_the_last_words_of_a_run_that_will_be_followed_by_another_are_a_failure_in_a_deployment_only(deployment: bool, verdict: str) -> None:
+    host = Host()
+    host.unit_is(active_state="activating", sub_state="auto-restart", main_pid=0, exec_main_code=2, exec_main_status=9)
+    host.says("Subprocess scheduler_0 (pid=1) crashed with exit code -9.")
+    outcome = waited(host, budget=5, deployment=deployment)
+    assert outcome.verdict.verdict == verdict
+    assert "crashed with exit code -9" in outcome.verdict.reason and "systemd will start it again" in outcome.verdict.reason
 
 
 def test_the_run_asked_about_is_the_only_one_that_counts() -> None:
