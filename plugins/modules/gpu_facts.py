@@ -113,8 +113,8 @@ ansible_facts:
           type: dict
           returned: always
           contains:
-            <uuid>:
-              description: One GPU.
+            GPU_UUID:
+              description: One GPU, under its own UUID.
               type: dict
               returned: for each GPU
               contains:

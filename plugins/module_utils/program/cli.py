@@ -21,6 +21,12 @@ from typing import Any
 INSTANCES = "/etc/sglang/instances"
 
 
+def _say(text: str) -> None:
+    """A line for people; here there is no module to log it."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def version() -> str:
     """Version of the collection and digest of the sources; ``unpacked`` where this does not run from the archive."""
     package = importlib.import_module(__package__.rpartition(".")[0])
@@ -72,10 +78,10 @@ def look(directory: str, names: Sequence[str], as_json: bool) -> int:
     chosen = entries(directory, names)
     results = check(chosen, LocalHost(), Request(timeout=0))
     if as_json:
-        print(json.dumps(results, indent=1))
+        _say(json.dumps(results, indent=1))
     else:
         table = report.rows(chosen, results)
-        print("\n".join(text for text in (report.table_text(table), report.details_text(table)) if text))
+        _say("\n".join(text for text in (report.table_text(table), report.details_text(table)) if text))
     return 0 if all(item["verdict"] == "READY" for item in results) else 1
 
 
@@ -90,7 +96,7 @@ def prove(path: str) -> int:
     except (OSError, ValueError) as error:
         raise SystemExit(f"plumbline: {path} cannot be read: {error}") from None
     (item,) = check([entry], LocalHost(), Request(record=True))
-    print(f"{item['instance']}: {item['verdict']}: {item['reason']}", flush=True)
+    _say(f"{item['instance']}: {item['verdict']}: {item['reason']}")
     return 0 if item["verdict"] == "READY" else 1
 
 
@@ -108,4 +114,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

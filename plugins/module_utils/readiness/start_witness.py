@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,7 +76,7 @@ def run(path: str) -> int:
             raise ValueError("no INVOCATION_ID in the environment, or no state directory in the entry")
         host.write_state(target, take(entry, host, invocation))
     except Exception as error:  # whatever it is, the engine starts
-        print(f"plumbline: this start has no witness: {type(error).__name__}: {error}", flush=True)
+        sys.stdout.write(f"plumbline: this start has no witness: {type(error).__name__}: {error}\n")
     finally:
         os.umask(before)
     return 0

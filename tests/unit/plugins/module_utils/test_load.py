@@ -145,9 +145,8 @@ def test_a_decode_that_captured_no_graphs_is_a_finding_and_never_a_fast_start(ch
 
 
 def test_a_journal_that_has_lost_the_load_says_nothing_of_graphs() -> None:
-    options = {"argv": [], **GRAPHS}
-    role = options.pop("role")
-    signal = load.observe(context(ready("decode"), role, text="The server is fired up and ready to roll!", **options))
+    text = "The server is fired up and ready to roll!"
+    signal = load.observe(context(ready("decode"), "decode", text=text, device="cuda", gpus=[4], argv=[]))
     assert signal.state == "unknown", signal.observed
 
 
