@@ -90,7 +90,7 @@ def test_every_fact_is_documented(run: Run) -> None:
     run.said = (FIXTURES / "h100x8.xml").read_text()
     told = run()["ansible_facts"]["plumbline_gpus"]
     contains = yaml.safe_load(gpu_facts.RETURN)["ansible_facts"]["contains"]["plumbline_gpus"]["contains"]
-    one = contains["gpus"]["contains"]["<uuid>"]["contains"]
+    one = contains["gpus"]["contains"]["GPU_UUID"]["contains"]
     assert set(told) == set(contains)
     assert all(set(gpu) == set(one) for gpu in told["gpus"].values())
     assert all(set(item) == set(one["processes"]["contains"]) for gpu in told["gpus"].values() for item in gpu["processes"])
