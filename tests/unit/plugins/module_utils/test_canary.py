@@ -584,8 +584,9 @@ def test_growth_is_per_series_and_starts_at_0() -> None:
     after = reading_of('sglang:kv_transfer_latency_ms_count{r="0"} 5\nsglang:kv_transfer_latency_ms_count{r="1"} 1\nsglang:kv_transfer_total_mb_sum 1.5e-3\n')
     assert before and after
     assert growth(before, after) == Growth(kv_bytes=1.5e-3 * MIB, transfers=1)
-    backwards = (after, before)
-    assert growth(*backwards).restarted
+    # A server that was restarted counts from 0 again.
+    high, low = after, before
+    assert growth(high, low).restarted
 
 
 def test_evidence_names_whoever_grew_most() -> None:
