@@ -1,21 +1,22 @@
 # Copyright: (c) 2026, plumbline.sglang contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the tests of a deployed PD group share: its hosts, its plan entries as they stand there, its key, and what verify_pd.yml says of it."""
+"""What the tests of a deployed PD group share: its hosts, its plan entries as they stand there, its key, and the playbooks on it."""
 
 from __future__ import annotations
 
 import json
 import os
 import pathlib
-import subprocess
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 import testinfra.host
+from faults.playbook import Playbook
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 HOSTS = {"prefill": "lab1", "decode": "lab2", "router": "lab3"}
 
 
@@ -43,17 +44,13 @@ def key(hosts: dict[str, testinfra.host.Host], entries: dict[str, dict[str, Any]
     return hosts["router"].file(entries["router"]["credentials"][0]["path"]).content_string.strip()
 
 
-class Verification:
-    """One run of verify_pd.yml: its exit status, its whole output, and the outcome as data, by role."""
+class Verification(Playbook):
+    """One run of verify_pd.yml, and the outcome as data, by role."""
 
     def __init__(self, *arguments: str) -> None:
         with tempfile.TemporaryDirectory() as directory:
             report = pathlib.Path(directory) / "outcome.json"
-            command = ["ansible-playbook", "-i", "inventory/lab", "playbooks/verify_pd.yml", "-e", f"verify_report={report}", *arguments]
-            # Molecule asks for colours; here the output is read by a program.
-            plain = {name: value for name, value in os.environ.items() if name not in ("ANSIBLE_FORCE_COLOR", "PY_COLORS", "FORCE_COLOR")}
-            done = subprocess.run(command, cwd=ROOT, env={**plain, "ANSIBLE_NOCOLOR": "1"}, capture_output=True, text=True, check=False, timeout=1200)
-            self.status, self.output = done.returncode, done.stdout + done.stderr
+            super().__init__("playbooks/verify_pd.yml", "-e", f"verify_report={report}", *arguments)
             content = json.loads(report.read_text()) if report.exists() else {"instances": []}
         self.rows = {row["instance"].partition("-")[0]: row for row in content["instances"]}
 
@@ -66,3 +63,9 @@ class Verification:
 def verify() -> type[Verification]:
     """Ask verify_pd.yml."""
     return Verification
+
+
+@pytest.fixture(scope="session")
+def deploy() -> Callable[..., Playbook]:
+    """Run deploy_pd.yml again."""
+    return partial(Playbook, "playbooks/deploy_pd.yml")

@@ -30,7 +30,8 @@ def rows(entries: Iterable[Mapping[str, Any]], results: Sequence[Mapping[str, An
     """
     by_key = {(result["host"], result["instance"]): result for result in results}
     expected = set(asked)
-    return [_row(entry, by_key.get((entry["host"], entry["instance"])), entry["host"] in expected) for entry in entries]
+    # An entry made from plain parameters has no host.
+    return [_row(entry, by_key.get((entry.get("host", ""), entry["instance"])), entry.get("host") in expected) for entry in entries]
 
 
 def _row(entry: Mapping[str, Any], result: Mapping[str, Any] | None, expected: bool) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def _row(entry: Mapping[str, Any], result: Mapping[str, Any] | None, expected: b
     steps = result.get("next", [])
     return {
         "instance": entry["instance"],
-        "host": entry["host"],
+        "host": entry.get("host", ""),
         "unit": entry["unit"],
         "verdict": _verdict(result),
         "reason": result.get("reason", ""),

@@ -94,25 +94,11 @@ instances:
 """
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import procfs, systemd
-from ..module_utils.readiness.running import judge
-
-
-def holes(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What the entries lack, as text; empty where each can be looked at."""
-    lines = []
-    for number, entry in enumerate(entries):
-        name = entry.get("instance") or f"instances[{number}]"
-        lines += [f"{name}: {key} is missing" for key in ("instance", "unit") if not isinstance(entry.get(key), str) or not entry[key]]
-        render = entry.get("render")
-        if not isinstance(render, Mapping) or not isinstance(render.get("digest"), str):
-            lines.append(f"{name}: render.digest is missing")
-    return lines
+from ..module_utils.readiness.running import holes, judge
 
 
 def main() -> None:

@@ -200,78 +200,15 @@ msg:
   type: str
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.host.credentials import Credential, Redactor
+from ansible_collections.plumbline.sglang.plugins.module_utils.host.credentials import Redactor
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.local import LocalHost
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness import router_view as view
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.addresses import bad_address, normal
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.instance_entry import problems
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.served_model import bad_name
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.router_target import result_of, target_of, text_of
 from ansible_collections.plumbline.sglang.plugins.module_utils.signals.base import PASSED
-from ansible_collections.plumbline.sglang.plugins.module_utils.signals.router import Target, View, advice, look
+from ansible_collections.plumbline.sglang.plugins.module_utils.signals.router import View, advice, look
 
 PLAIN = ("prefill_workers", "decode_workers", "served_name", "metrics_url", "credential_path")
-
-
-def target_of(parameters: Mapping[str, Any]) -> tuple[Target, list[str]]:
-    """What to look at, from a plan entry or from plain parameters, and what is wrong with them."""
-    entry = parameters["router"]
-    if entry is None:
-        planned, bad = view.workers_of(parameters["prefill_workers"] or [], parameters["decode_workers"] or [])
-        bad = [text for text in (bad_address("url", parameters["url"]),) if text] + bad
-        if parameters["served_name"] is not None:
-            bad += [text for text in (bad_name(parameters["served_name"]),) if text]
-        if parameters["metrics_url"]:
-            bad += [text for text in (bad_address("metrics_url", parameters["metrics_url"], path=True),) if text]
-        path = parameters["credential_path"]
-        key = Credential(path) if path else None
-        return Target(normal(parameters["url"]), planned, parameters["served_name"] or "", parameters["metrics_url"] or "", key), bad
-    bad = problems(entry)
-    if not bad and entry["role"] != "router":
-        bad = [f"router is {entry['instance']!r} with role {entry['role']!r}, expected a router's entry of the plan"]
-    bad = bad or view.bad_peers(entry)
-    if bad:
-        return Target("", {}), bad
-    bad = [text for text in (bad_address(f"url of {entry['instance']}", entry["url"]),) if text]
-    keys = [Credential(item["path"]) for item in entry.get("credentials") or [] if item.get("name") == "api-key" and item.get("path")]
-    target = Target(normal(entry["url"]), view.planned_workers(entry), str(entry.get("served_name") or ""), view.metrics_url(entry), keys[0] if keys else None)
-    return target, bad
-
-
-def result_of(seen: View, redactor: Redactor) -> dict[str, Any]:
-    """What was found, as plain data without secrets."""
-
-    def clean(value: Any) -> Any:
-        if isinstance(value, str):
-            return redactor.text(value)
-        if isinstance(value, dict):
-            return {clean(name): clean(item) for name, item in value.items()}
-        return [clean(item) for item in value] if isinstance(value, list) else value
-
-    found: dict[str, Any] = clean(
-        {
-            "readiness": seen.ready,
-            "state": view.worst(seen.findings),
-            "findings": [finding.as_dict() for finding in seen.findings],
-            "workers": seen.workers,
-            "breakers": seen.breakers,
-            "own_words": None if seen.words is None else {url: word.text for url, word in seen.words.items()},
-        }
-    )
-    return found
-
-
-def text_of(who: str, found: Mapping[str, Any], steps: list[str]) -> str:
-    """One line where all is as planned, else one for each finding and each step."""
-    if found["state"] == PASSED:
-        unjudged = "" if found["breakers"] is not None else "; the breakers were not judged: no metrics address is given"
-        return f"{who}: {len(found['workers'])} workers as planned, /readiness 200{unjudged}"
-    lines = [f"{who}: {item['text']}" for item in found["findings"]]
-    return "\n".join(lines + [f"  next: {step}" for step in steps])
 
 
 def main() -> None:

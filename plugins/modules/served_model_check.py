@@ -215,7 +215,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.local import LocalHost
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.name_check import Report, check, endpoints_of
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.name_check import check, endpoints_of
 
 
 def spec() -> dict[str, Any]:
@@ -239,22 +239,6 @@ def spec() -> dict[str, Any]:
         "completion_timeout": {"type": "int", "default": 30},
         "on_mismatch": {"type": "str", "choices": ["fail", "return"], "default": "fail"},
     }
-
-
-def text_of(report: Report) -> str:
-    """Each surface that is not right on a line of its own, with what to do; one line where all are."""
-    wrong = [row for row in report.rows if not row.fine]
-    sent = f"a completion through {report.sent_to} came back" if report.sent else f"no completion was sent: {report.why_not}"
-    if not wrong:
-        names = ", ".join(dict.fromkeys(row.expected for row in report.rows))
-        asked = ", ".join(dict.fromkeys(row.instance for row in report.rows))
-        return f"{names}: served under this name by {asked}; {sent}"
-    lines = []
-    for row in wrong:
-        where = f"{row.instance}{' on ' + row.host if row.host else ''}{' (' + row.url + ')' if row.url else ''}"
-        about = f" for {row.worker}" if row.worker else ""
-        lines += [f"{where}: {row.surface}{about}: {row.state}: seen {row.observed}; expected {row.expected}", f"  next: {row.next}"]
-    return "\n".join(lines if report.sent else [*lines, sent])
 
 
 def main() -> None:
@@ -282,7 +266,7 @@ def main() -> None:
         "would_fail": module.check_mode and not report.ok and module.params["on_mismatch"] == "fail",
         "endpoints": [row.as_dict() for row in report.rows],
         "completion": {"sent": report.sent, "sent_to": report.sent_to, "why_not": report.why_not},
-        "msg": text_of(report),
+        "msg": report.text(),
     }
     if not report.ok and module.params["on_mismatch"] == "fail" and not module.check_mode:
         module.fail_json(**answer)

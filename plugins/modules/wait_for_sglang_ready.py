@@ -291,7 +291,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.local import LocalHost
 from ansible_collections.plumbline.sglang.plugins.module_utils.progress import Progress
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.check import Request, as_trial, check
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.check import Request, as_trial, check, text_of
 from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.instance_entry import ROLES, from_parameters, parameter_problems, problems
 from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.verdict import READY, worst
 from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.waiter import Settings
@@ -346,18 +346,6 @@ def request_of(parameters: Mapping[str, Any], check_mode: bool) -> Request:
     )
 
 
-def text_of(results: list[dict[str, Any]]) -> str:
-    """Every instance on a line of its own; those that are not ready with their reason and what to do."""
-    lines = []
-    for item in results:
-        if item["verdict"] == READY:
-            lines.append(f"{item['instance']}: READY")
-            continue
-        lines.append(f"{item['instance']} ({item['unit']}{' on ' + item['host'] if item['host'] else ''}): {item['verdict']}: {item['reason']}")
-        lines += [f"  next: {step}" for step in item["next"]]
-    return "\n".join(lines) or "no instance was given"
-
-
 def main() -> None:
     """Watch, then report."""
     module = AnsibleModule(
@@ -368,6 +356,8 @@ def main() -> None:
         required_by={"unit": ("role", "port")},
     )
     bad = parameter_problems(module.params)
+    if (module.params["timeout"] or 0) < 0:
+        bad.append(f"timeout is {module.params['timeout']}, expected seconds to wait, or 0 to look once")
     entries = [] if bad else entries_of(module.params)
     bad += [line for entry in entries for line in problems(entry)]
     if bad:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,17 @@ def until(what: Callable[[], Any], name: str, patience: float = PATIENCE) -> Any
             return answer
         time.sleep(0.5)
     raise AssertionError(f"not within {patience:.0f} s: {name}")
+
+
+def look(host: Host) -> dict[str, Any]:
+    """What the program on the host says of its one instance, at this moment."""
+    (item,) = json.loads(host.run("/opt/sglang/tools/plumbline.pyz look --json").stdout)
+    return dict(item)
+
+
+def is_ready(host: Host) -> bool:
+    """Whether that is READY."""
+    return bool(look(host)["verdict"] == "READY")
 
 
 def show(host: Host, entry: Entry, name: str) -> str:

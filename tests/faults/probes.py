@@ -24,12 +24,17 @@ class Target:
     entry: Mapping[str, Any]
     router_host: Host
     router: Mapping[str, Any]
-    key: str
 
 
-def _status(host: Host, url: str, key: str = "") -> str:
-    # The key goes in on standard input, not on the command line.
-    return host.run(f"printf 'header = \"Authorization: Bearer {key}\"' | curl -s -m 25 -K - -o /dev/null -w %{{http_code}} {url}").stdout
+def _get(host: Host, entry: Mapping[str, Any], path: str, options: str = "") -> str:
+    """Ask with the instance's key, which curl reads from standard input: it stands in no command line and in no log of sudo."""
+    key = entry["credentials"][0]["path"]
+    config = f"""(printf 'header = "Authorization: Bearer '; tr -d '\\n' < {key}; echo '"')"""
+    return host.run(f"{config} | curl -s -m 25 -K - {options} {entry['url']}{path}").stdout
+
+
+def _is_200(host: Host, entry: Mapping[str, Any], path: str) -> bool:
+    return _get(host, entry, path, "-o /dev/null -w %{http_code}") == "200"
 
 
 def unit_active(target: Target) -> bool:
@@ -45,24 +50,23 @@ def ready_line(target: Target) -> bool:
 
 
 def model_listed(target: Target) -> bool:
-    return _status(target.host, f"{target.entry['url']}/v1/models", target.key) == "200"
+    return _is_200(target.host, target.entry, "/v1/models")
 
 
 def worker_health(target: Target) -> bool:
-    return _status(target.host, f"{target.entry['url']}/health") == "200"
+    return _is_200(target.host, target.entry, "/health")
 
 
 def router_health(target: Target) -> bool:
-    return _status(target.router_host, f"{target.router['url']}/health") == "200"
+    return _is_200(target.router_host, target.router, "/health")
 
 
 def router_readiness(target: Target) -> bool:
-    return _status(target.router_host, f"{target.router['url']}/readiness") == "200"
+    return _is_200(target.router_host, target.router, "/readiness")
 
 
 def router_lists_it(target: Target) -> bool:
-    answer = target.router_host.run(f"printf 'header = \"Authorization: Bearer {target.key}\"' | curl -s -m 25 -K - {target.router['url']}/workers")
-    workers = json.loads(answer.stdout or "{}").get("workers", [])
+    workers = json.loads(_get(target.router_host, target.router, "/workers") or "{}").get("workers", [])
     return any(worker["url"].rstrip("/") == target.entry["url"] and worker["is_healthy"] for worker in workers)
 
 

@@ -11,22 +11,12 @@ from typing import Any
 import pytest
 import testinfra.host
 from faults import causes
-from faults.causes import until
+from faults.causes import is_ready, look, until
 
 Hosts = dict[str, testinfra.host.Host]
 Entries = dict[str, dict[str, Any]]
 ENGINES = ("prefill", "decode")
 ROLES = (*ENGINES, "router")
-
-
-def look(host: testinfra.host.Host) -> dict[str, Any]:
-    """What the program on the host says of its one instance, at this moment."""
-    (item,) = json.loads(host.run("/opt/sglang/tools/plumbline.pyz look --json").stdout)
-    return dict(item)
-
-
-def is_ready(host: testinfra.host.Host) -> bool:
-    return look(host)["verdict"] == "READY"
 
 
 @pytest.fixture(autouse=True)

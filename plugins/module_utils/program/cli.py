@@ -14,6 +14,7 @@ import argparse
 import glob
 import importlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -21,10 +22,17 @@ from typing import Any
 INSTANCES = "/etc/sglang/instances"
 
 
+class Unwritten(Exception):
+    """Standard output takes nothing any more; the text says why."""
+
+
 def _say(text: str) -> None:
-    """A line for people; here there is no module to log it."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    """A line for people; here there is no module to log it. :raises Unwritten:"""
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except OSError as error:
+        raise Unwritten(error.strerror) from None
 
 
 def version() -> str:
@@ -49,18 +57,30 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+def read_entry(path: str) -> dict[str, Any]:
+    """The plan's entry in a file.
+
+    :raises SystemExit: where there is no entry in it, with a message for people.
+    """
+    from ..readiness.instance_entry import problems
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            entry = json.load(file)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"plumbline: {path} cannot be read: {error}. It is written by a deploy: deploy this host again.") from None
+    bad = problems(entry)
+    if bad:
+        raise SystemExit(f"plumbline: {path} is no entry of a plan: {'; '.join(bad)}. It is written by a deploy: deploy this host again.")
+    return dict(entry)
+
+
 def entries(directory: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """The plan's entries on this host, those of ``names`` where any is given.
 
     :raises SystemExit: where there are none, with a message for people.
     """
-    found = []
-    for path in sorted(glob.glob(f"{glob.escape(directory)}/*.json")):
-        try:
-            with open(path, encoding="utf-8") as file:
-                found.append(json.load(file))
-        except (OSError, ValueError) as error:
-            raise SystemExit(f"plumbline: {path} cannot be read: {error}") from None
+    found = [read_entry(path) for path in sorted(glob.glob(f"{glob.escape(directory)}/*.json"))]
     known = [entry["instance"] for entry in found]
     missing = [name for name in names if name not in known]
     if missing or not found:
@@ -86,23 +106,43 @@ def look(directory: str, names: Sequence[str], as_json: bool) -> int:
 
 
 def prove(path: str) -> int:
-    """Wait for an instance within its start budget, and write the proof of the run that is found ready."""
-    from ..host.local import LocalHost
-    from ..readiness.check import Request, check
+    """Wait until an instance is found ready and write the proof of that run, for as long as its unit runs at all.
 
-    try:
-        with open(path, encoding="utf-8") as file:
-            entry = json.load(file)
-    except (OSError, ValueError) as error:
-        raise SystemExit(f"plumbline: {path} cannot be read: {error}") from None
-    (item,) = check([entry], LocalHost(), Request(record=True))
-    _say(f"{item['instance']}: {item['verdict']}: {item['reason']}")
-    return 0 if item["verdict"] == "READY" else 1
+    Whoever is missed comes back some time: a prefill of this decode, the journal, the workers of this router.
+    """
+    from ..host.local import LocalHost
+    from ..host.systemd import SystemdError
+    from ..readiness.check import Request, check
+    from ..readiness.waiter import Settings
+
+    entry, host = read_entry(path), LocalHost()
+    patient = Settings(peer_patience=float("inf"), blind_patience=float("inf"))
+    while True:
+        (item,) = check([entry], host, Request(record=True, settings=patient))
+        _say(f"{item['instance']}: {item['verdict']}: {item['reason']}")
+        if item["verdict"] in ("READY", "FAILED"):
+            return 0 if item["verdict"] == "READY" else 1
+        try:
+            state = host.unit(str(entry["unit"])).active_state
+        except SystemdError:
+            return 1
+        if state not in ("active", "activating", "reloading"):
+            return 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     options = parser().parse_args(argv)
+    try:
+        return _run(options)
+    except Unwritten as error:
+        sys.stderr.write(f"plumbline: what was found could not be written to standard output: {error}. Give it a reader, or a file with space left.\n")
+        # What is left in the buffer would be tried again at the end, and end in a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(options: argparse.Namespace) -> int:
     if options.command == "look":
         return look(options.instances, options.name, options.json)
     if options.command == "prove":

@@ -18,11 +18,11 @@ from typing import Any, Callable
 from ..host.credentials import Redactor
 from ..host.http import Response
 from ..host.local import LocalHost
-from ..signals.base import argument
+from ..signals.base import argument, key_path
 from .canary_counters import Bound, Reading, growth
 from .canary_judge import Crossing, Evidence, failures, judge, moved_enough
 from .canary_plan import Group, Options, completion_body, default_timeout, name_of, new_room, pairs, prompt_of, rendezvous, words_for
-from .canary_send import COMPLETIONS, Reply, Trouble, ask, ask_both, both_of, key_path, read_bound, read_counters, reply_of, url_of
+from .canary_send import COMPLETIONS, Reply, Trouble, ask, ask_both, both_of, read_bound, read_counters, reply_of, url_of
 
 #: How long the prefill's counters may take to show a transfer that is over, and the pause between two looks, in seconds.
 SETTLE_SECONDS = 10.0

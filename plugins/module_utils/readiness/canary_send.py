@@ -18,6 +18,8 @@ from typing import Any
 from ..host.credentials import Credential, CredentialError
 from ..host.http import REFUSED, TIMEOUT, HttpError, Response
 from ..host.local import LocalHost
+from ..signals.base import key_path
+from .addresses import normal
 from .canary_counters import Bound, Reading, bound_of, reading_of
 from .canary_plan import name_of
 
@@ -62,12 +64,7 @@ class Reply:
 
 def url_of(entry: Mapping[str, Any], path: str) -> str:
     """An address of a server."""
-    return f"{str(entry['url']).rstrip('/')}{path}"
-
-
-def key_path(entry: Mapping[str, Any]) -> str:
-    """The file that holds the server's API key; empty where it has none."""
-    return next((str(item["path"]) for item in entry.get("credentials") or [] if item.get("name") == "api-key" and item.get("path")), "")
+    return normal(entry["url"]) + path
 
 
 def ask(host: LocalHost, entry: Mapping[str, Any], path: str, total: float = ASK_SECONDS, **options: Any) -> Response:

@@ -52,7 +52,7 @@ def check(entries: Sequence[Mapping[str, Any]], host: LocalHost, request: Reques
         observer = observers[str(entry["instance"])]
         item = result(entry, outcomes[str(entry["instance"])])
         if request.record and item["verdict"] == READY:
-            item["proof"] = observer.record(proof.make(entry, item, host.utc()))
+            item["proof"] = observer.record(proof.make(entry, item))
         results.append(item)
     return results
 
@@ -66,3 +66,15 @@ def as_trial(item: dict[str, Any]) -> dict[str, Any]:
     running = item["signals"]["process"]["details"].get("running")
     verdict = item["verdict"] if running else NOT_READY
     return {**item, "would_wait": True, "verdict": verdict, "reason": f"would wait: {item['reason']}"}
+
+
+def text_of(results: Sequence[Mapping[str, Any]]) -> str:
+    """Every instance on a line of its own; those that are not ready with their reason and what to do."""
+    lines = []
+    for item in results:
+        if item["verdict"] == READY:
+            lines.append(f"{item['instance']}: READY")
+            continue
+        lines.append(f"{item['instance']} ({item['unit']}{' on ' + item['host'] if item['host'] else ''}): {item['verdict']}: {item['reason']}")
+        lines += [f"  next: {step}" for step in item["next"]]
+    return "\n".join(lines) or "no instance was given"

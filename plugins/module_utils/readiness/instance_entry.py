@@ -29,6 +29,12 @@ _SHAPES: Mapping[str, Any] = {
 _NEEDED = ("instance", "unit", "role", "address", "port", "url")
 
 
+def run_file(entry: Mapping[str, Any], kind: str, invocation: str) -> str:
+    """Where something is kept of one run (``kind``: ``starts`` or ``proofs``); empty where the entry names no state directory."""
+    state = (entry.get("paths") or {}).get("state")
+    return f"{state}/{kind}/{invocation}.json" if state and invocation else ""
+
+
 def problems(entry: Any) -> list[str]:
     """What an entry lacks, as text; empty for one that can be checked."""
     if not isinstance(entry, Mapping):

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from ..host.credentials import Credential, CredentialError, Redactor
 from ..host.http import REFUSED, HttpError
 from ..host.local import LocalHost
-from ..signals.base import is_follower
+from ..signals.base import is_follower, key_path
 from .addresses import bad_address, normal
 from .instance_entry import problems
 from .served_model import (
@@ -62,6 +62,21 @@ class Report:
         """Whether everything that told a name told the one asked for, and everything answered."""
         return all(row.fine for row in self.rows)
 
+    def text(self) -> str:
+        """Each surface that is not right on a line of its own, with what to do; one line where all are."""
+        wrong = [row for row in self.rows if not row.fine]
+        sent = f"a completion through {self.sent_to} came back" if self.sent else f"no completion was sent: {self.why_not}"
+        if not wrong:
+            names = ", ".join(dict.fromkeys(row.expected for row in self.rows))
+            asked = ", ".join(dict.fromkeys(row.instance for row in self.rows))
+            return f"{names}: served under this name by {asked}; {sent}"
+        lines = []
+        for row in wrong:
+            where = f"{row.instance}{' on ' + row.host if row.host else ''}{' (' + row.url + ')' if row.url else ''}"
+            about = f" for {row.worker}" if row.worker else ""
+            lines += [f"{where}: {row.surface}{about}: {row.state}: seen {row.observed}; expected {row.expected}", f"  next: {row.next}"]
+        return "\n".join(lines if self.sent else [*lines, sent])
+
 
 def endpoints_of(parameters: Mapping[str, Any]) -> tuple[list[Endpoint], list[str]]:
     """The endpoints that a module's parameters describe, and what is wrong with the parameters.
@@ -88,7 +103,6 @@ def endpoints_of(parameters: Mapping[str, Any]) -> tuple[list[Endpoint], list[st
 
 
 def _planned(entry: Mapping[str, Any], wanted: str | None, key: str) -> Endpoint:
-    own = next((str(item["path"]) for item in entry.get("credentials") or [] if item.get("name") == "api-key" and item.get("path")), "")
     return Endpoint(
         str(entry["instance"]),
         normal(entry["url"]),
@@ -97,7 +111,7 @@ def _planned(entry: Mapping[str, Any], wanted: str | None, key: str) -> Endpoint
         str(entry.get("host") or ""),
         str(entry.get("group") or ""),
         str(entry["unit"]),
-        key or own,
+        key or key_path(entry),
     )
 
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .instance_entry import run_file
+
 SCHEMA = 1
 
 
 def path_of(entry: Mapping[str, Any], invocation: str) -> str:
     """Where the proof of an invocation lies; empty where the entry names no state directory."""
-    state = (entry.get("paths") or {}).get("state")
-    return f"{state}/proofs/{invocation}.json" if state and invocation else ""
+    return run_file(entry, "proofs", invocation)
 
 
 def valid(content: Mapping[str, Any] | None, entry: Mapping[str, Any], invocation: str) -> bool:
@@ -35,10 +36,11 @@ def valid(content: Mapping[str, Any] | None, entry: Mapping[str, Any], invocatio
     )
 
 
-def make(entry: Mapping[str, Any], result: Mapping[str, Any], proved_at: str) -> dict[str, Any]:
-    """The proof that a ready result amounts to; ``proved_at`` is UTC in ISO 8601.
+def make(entry: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+    """The proof that a ready result amounts to. ``proved_at`` is when the process was last looked at, UTC in ISO 8601.
 
-    ``ranks`` are the PIDs of the schedulers, ``seconds`` runs from the start of the main process to readiness.
+    ``load`` is what explains the start: later the page cache is another one, and would explain nothing. ``ranks`` are the PIDs of the
+    schedulers, ``seconds`` runs from the start of the main process to readiness.
     """
     signals = result["signals"]
     return {
@@ -48,12 +50,13 @@ def make(entry: Mapping[str, Any], result: Mapping[str, Any], proved_at: str) ->
         "role": entry["role"],
         "invocation": result["invocation"],
         "render": (entry.get("render") or {}).get("digest"),
-        "proved_at": proved_at,
+        "proved_at": signals["process"]["when"],
         "seconds": result["seconds"],
         "restarts": result["restarts"],
         "ranks": signals["process"]["details"].get("ranks", []),
         "stages": result["stages"],
         "resolved": result["resolved"],
+        "load": signals.get("load", {}).get("details", {}),
         "memory": signals.get("memory", {}).get("details", {}),
         "signals": {name: {key: signal[key] for key in ("state", "observed", "when")} for name, signal in signals.items()},
     }

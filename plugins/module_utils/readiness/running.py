@@ -9,7 +9,7 @@ that the running main process carries in its environment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..host.systemd import UnitState
@@ -46,3 +46,15 @@ def judge(state: UnitState, environment: Mapping[str, str] | None, digest: str) 
         "needed_state": needed,
         "reason": reason,
     }
+
+
+def holes(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What the entries lack, as text; empty where each can be looked at."""
+    lines = []
+    for number, entry in enumerate(entries):
+        name = entry.get("instance") or f"instances[{number}]"
+        lines += [f"{name}: {key} is missing" for key in ("instance", "unit") if not isinstance(entry.get(key), str) or not entry[key]]
+        render = entry.get("render")
+        if not isinstance(render, Mapping) or not isinstance(render.get("digest"), str):
+            lines.append(f"{name}: render.digest is missing")
+    return lines

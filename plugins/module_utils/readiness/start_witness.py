@@ -16,14 +16,14 @@ from typing import Any
 
 from ..host.local import LocalHost
 from ..snapshots.weights import WeightsError
+from .instance_entry import run_file
 
 SCHEMA = 1
 
 
 def path_of(entry: Mapping[str, Any], invocation: str) -> str:
     """Where the witness of an invocation's start lies; empty where the entry names no state directory."""
-    state = (entry.get("paths") or {}).get("state")
-    return f"{state}/starts/{invocation}.json" if state and invocation else ""
+    return run_file(entry, "starts", invocation)
 
 
 def valid(content: Mapping[str, Any] | None, entry: Mapping[str, Any], invocation: str) -> bool:

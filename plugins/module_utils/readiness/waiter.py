@@ -99,10 +99,6 @@ class Watch:
         self._board[self.name] = outcome
         return outcome
 
-    def once(self) -> Outcome:
-        """One look, no waiting."""
-        return self.run(0.0)
-
     def _run(self, budget: float) -> Outcome:
         deadline = self.began + budget
         failed_at: float | None = None
@@ -112,7 +108,7 @@ class Watch:
             verdict = look.verdict
             over = look.at >= deadline
             self._count(look)
-            if verdict.verdict == READY and (self._passes >= self._settings.passes or budget <= 0):
+            if verdict.verdict == READY and self._passes >= self._settings.passes:
                 return self._outcome(look, verdict)
             if verdict.verdict == FAILED:
                 failed_at = look.at if failed_at is None else failed_at
@@ -130,7 +126,7 @@ class Watch:
                 if verdict.verdict == READY:  # fewer passes than asked for
                     verdict = Verdict(NOT_READY, text, verdict.causes, verdict.next)
                 return self._outcome(look, replace(verdict, reason=text))
-            if budget <= 0:
+            if budget <= 0 and verdict.verdict != READY:
                 return self._outcome(look, verdict)
             if verdict.verdict != READY:  # a second witness of readiness is worth no waiting
                 self._pause(look, deadline)
@@ -162,9 +158,10 @@ class Watch:
     def _pause(self, look: Look, deadline: float) -> None:
         """Sleep until there is news of this run, at most until the next look is due."""
         # A server says that it is up about when it prints its ready line, sometimes a moment later: that is asked of a flag, at no cost.
+        # Another check's generation takes a second at most, and then it is our turn.
         http = look.signals.get("http")
         log = look.signals.get("log")
-        nearly = log is not None and log.state == PASSED and http is not None and http.details.get("ready") != _OK
+        nearly = log is not None and log.state == PASSED and http is not None and (http.details.get("ready") != _OK or http.details.get("busy"))
         loading = look.stages and self.observer.kind != "router" and all(hit.row.name not in _OPEN for hit in look.stages)
         pause = self._settings.glance if nearly else self._settings.loading if loading else self._settings.pause
         until = min(look.at + pause, deadline)

@@ -96,10 +96,8 @@ class Context:
     @property
     def credential(self) -> Credential | None:
         """The key that opens this instance's ordinary endpoints, where it has one."""
-        for item in self.entry.get("credentials") or []:
-            if item["name"] == "api-key":
-                return Credential(item["path"])
-        return None
+        path = key_path(self.entry)
+        return Credential(path) if path else None
 
     def signal(
         self, name: str, state: str, observed: str, expected: str, proves: str, then: str = "", **details: Any
@@ -120,6 +118,11 @@ class Context:
 
 #: Makes a signal of one kind: state, what was observed, what to do about it.
 Say = Callable[..., Signal]
+
+
+def key_path(entry: Mapping[str, Any]) -> str:
+    """The file that holds the API key of an entry's server or router; empty where it has none."""
+    return next((str(item["path"]) for item in entry.get("credentials") or [] if item.get("name") == "api-key" and item.get("path")), "")
 
 
 def argument(entry: Mapping[str, Any], flag: str, default: str = "") -> str:

@@ -12,8 +12,8 @@ for which any token of any request counts (srt/entrypoints/http_server.py:756-78
 where our own request got no token.
 
 Such a request is a real one: one that times out may go on in the scheduler, and piled-up ones can crash a prefill. So none is
-sent while another is in flight, and none within 30 s after one that was not answered. One that succeeded is remembered for the
-invocation.
+sent while another is in flight, and none within 30 s after one that was not answered. One that succeeded is remembered for a
+minute: a server that waits long for its peer may have got stuck since.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ SECONDS = 25.0
 BACK_OFF_SECONDS = 30.0
 SHORT_BACK_OFF_SECONDS = 5.0
 
+#: For how long a generation that succeeded speaks for the scheduler.
+FRESH_SECONDS = 60.0
+
 _STAND_IN_PEER = "2.2.2.2"
 _TRUE = ("1", "true", "yes", "y")
 _FALSE = ("0", "false", "no", "n")
@@ -52,11 +55,12 @@ def observe(context: Context, say: Say, meanwhile: Callable[[], None]) -> Signal
     """None once a generation has succeeded in this run; else the signal to give. Calls ``meanwhile`` once, while it waits for a token."""
     memory, host = context.memory, context.host
     known = memory.get("generation", {})
+    passed = bool(known.get("passed")) and host.monotonic() - known["monotonic"] < FRESH_SECONDS
     probe = _probe(context, known)
     wait = memory.get("probe_after", 0.0) - host.monotonic()
-    if known.get("passed") or probe is None or wait > 0:
+    if passed or probe is None or wait > 0:
         meanwhile()
-    if known.get("passed"):
+    if passed:
         return None
     if probe is None:
         return say(
@@ -67,6 +71,7 @@ def observe(context: Context, say: Say, meanwhile: Callable[[], None]) -> Signal
     if wait > 0:
         return say(PENDING, f"{known['text']}; the next generation in {wait:.0f} s")
     with host.probing(context.unit.unit) as free:
+        memory["busy"] = not free
         if not free:
             meanwhile()
             return say(PENDING, "another check has a generation in flight on this server")
@@ -75,7 +80,7 @@ def observe(context: Context, say: Say, meanwhile: Callable[[], None]) -> Signal
             meanwhile()
             answer, text = asked.result()
     passed = answer is not None and answer.status == 200 and (not probe.own or _token(answer))
-    memory["generation"] = {"passed": passed, "text": text, "at": host.utc(), "own": probe.own}
+    memory["generation"] = {"passed": passed, "text": text, "at": host.utc(), "monotonic": host.monotonic(), "own": probe.own}
     if passed:
         return None
     # An answer at once is a status, not a generation that is still running in the scheduler.

@@ -39,6 +39,7 @@ def observe(context: Context, meanwhile: Callable[[], None] = _nothing) -> Signa
             then,
             ready=context.memory.get("ready_status"),
             generation=context.memory.get("generation"),
+            busy=bool(context.memory.get("busy")),
         )
 
     before = _holder(context, say)

@@ -55,6 +55,10 @@ def observe(context: Context) -> Signal:
             "the plan wants CUDA graphs for decoding, and this run captured none: it is ready early, and slow",
             f"journalctl _SYSTEMD_INVOCATION_ID={context.invocation} | grep -i graph",
         )
+    kept = (context.proof or {}).get("load") or {}
+    if kept.get("explained"):
+        facts.update(kept)
+        return say(PASSED, f"explained when this run was proved, at {(context.proof or {})['proved_at']}")
     unseen = _unseen(context)
     if unseen:
         return say(UNKNOWN, f"not observable: {unseen}")

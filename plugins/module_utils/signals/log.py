@@ -61,7 +61,7 @@ def observe(context: Context) -> Signal:
         return say(PASSED, f"proved ready at {at}; its start-up lines have left the journal since, and it has said nothing fatal")
     if context.role == "router" or is_follower(context.entry):
         return _up(context, say)
-    if log.ready and (log.warmup_passed or context.role == "regular"):
+    if log.ready and log.complete:
         passed = "warm-up passed, " if log.warmup_passed else ""
         return say(PASSED, f"{passed}ready line after {log.ready.at - started:.1f} s")
     if log.ready:
@@ -74,13 +74,13 @@ def observe(context: Context) -> Signal:
 
 
 def _silent(context: Context, say: Say) -> Signal | None:
-    """A run that must have started long ago and of whose start the journal knows nothing: its lines are gone, not still to come."""
+    """A run that must have ended its start long ago, and of whose start the journal knows no end: those lines are gone, not still to come."""
     age = context.host.monotonic() - context.unit.exec_main_start
-    if context.log.stages or age < float(context.entry.get("start_budget_seconds") or 1800):
+    if age < float(context.entry.get("start_budget_seconds") or 1800):
         return None
     return say(
         UNKNOWN,
-        f"this run began {age / 3600:.1f} hours ago, its start-up lines are not in the journal, and it has no proof",
+        f"{_progress(context)}; this run began {age / 3600:.1f} hours ago, the end of its start is not in the journal, and it has no proof",
         f"systemctl restart {context.unit.unit}, where that may be: a new start leaves its proof",
     )
 

@@ -53,6 +53,7 @@ class LogView:
     """Fed with the journal of one invocation, in order and once. Holds no secret: lines are redacted on their way in."""
 
     def __init__(self, role: str, redactor: Redactor | None = None) -> None:
+        self._role = role
         self._rows = rows_of(role)
         self._redactor = redactor or Redactor()
         self._tracebacks = Tracebacks()
@@ -117,8 +118,9 @@ class LogView:
 
     @property
     def complete(self) -> bool:
-        """Whether the journal still holds the line with which the start of this run ended."""
-        return self.ready is not None or any(hit.row.name in UP for hit in self.stages)
+        """Whether the journal still holds the lines with which the start of this run ended."""
+        ended = self.ready is not None and (self.warmup_passed is not None or self._role == "regular")
+        return ended or any(hit.row.name in UP for hit in self.stages)
 
     @property
     def last_stage(self) -> Hit | None:

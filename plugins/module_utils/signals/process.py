@@ -85,9 +85,13 @@ def observe(context: Context) -> Signal:
 
 
 def ranks_of(tasks: Sequence[Task]) -> list[int]:
-    """The PIDs of the schedulers. What a scheduler has forked (a compiler, a worker) bears its name as well, for a while, and is none."""
-    named = {task.pid for task in tasks if task.name.startswith(RANK)}
-    return [task.pid for task in tasks if task.pid in named and task.parent not in named]
+    """The PIDs of the schedulers: children of another process of the unit, the server or its data-parallel controller.
+
+    What a scheduler has forked (a compiler, a worker) bears its name as well, for a while, and is none; nor is what such a child has
+    left behind.
+    """
+    others = {task.pid for task in tasks if not task.name.startswith(RANK)}
+    return [task.pid for task in tasks if task.pid not in others and task.parent in others]
 
 
 def _tasks(context: Context, ranks: list[int]) -> Trouble | None:

@@ -18,8 +18,9 @@ from ..host.credentials import Credential, CredentialError
 from ..host.http import REFUSED, HttpError, Response
 from ..host.local import LocalHost
 from ..readiness import router_view as view
+from ..readiness.addresses import normal
 from ..readiness.router_view import Finding, OwnWord
-from .base import FAILED, PASSED, PENDING, UNKNOWN, Context, Signal
+from .base import FAILED, PASSED, PENDING, UNKNOWN, Context, Signal, key_path
 from .ownership import FOREIGN, NOBODY, OWN, owner
 
 NAME = "router"
@@ -43,6 +44,13 @@ class Target:
     credential: Credential | None = None
     given_up: Sequence[str] = ()
 
+    @classmethod
+    def of(cls, entry: Mapping[str, Any], given_up: Sequence[str] = ()) -> Target:
+        """The router of a plan entry."""
+        path = key_path(entry)
+        name = str(entry.get("served_name") or "")
+        return cls(normal(entry["url"]), view.planned_workers(entry), name, view.metrics_url(entry), Credential(path) if path else None, given_up)
+
 
 @dataclass
 class View:
@@ -55,21 +63,25 @@ class View:
     words: dict[str, OwnWord] | None = None
     findings: list[Finding] = field(default_factory=list)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for a signal's details and a module's result."""
+        return {
+            "workers": self.workers,
+            "breakers": self.breakers,
+            "own_words": None if self.words is None else {url: word.text for url, word in self.words.items()},
+            "findings": [finding.as_dict() for finding in self.findings],
+        }
+
 
 def observe(context: Context) -> Signal:
     """Ask ``/readiness`` and ``/workers``, the breakers where the plan has a metrics port, and each planned worker."""
-    planned = view.planned_workers(context.entry)
-    expected = f"/readiness 200, {len(planned)} planned workers healthy: {', '.join(sorted(planned))}"
+    given_up = [hit.line for hit in context.log.notes if hit.row.name == "worker-given-up"]
+    target = Target.of(context.entry, given_up)
+    expected = f"/readiness 200, {len(target.planned)} planned workers healthy: {', '.join(sorted(target.planned))}"
     seen = View()
 
     def say(state: str, observed: str, then: str = "") -> Signal:
-        details = {
-            "workers": seen.workers,
-            "breakers": seen.breakers,
-            "own_words": None if seen.words is None else {url: word.text for url, word in seen.words.items()},
-            "findings": [finding.as_dict() for finding in seen.findings],
-        }
-        return context.signal(NAME, state, observed, expected, PROVES, then, **details)
+        return context.signal(NAME, state, observed, expected, PROVES, then, **seen.as_dict())
 
     port = int(context.entry["port"])
     for moment in ("before", "after"):
@@ -79,22 +91,11 @@ def observe(context: Context) -> Signal:
         if holder.state != OWN:
             return say(FAILED if holder.state == FOREIGN else UNKNOWN, f"not asked: {holder.text}", f"ss -ltnp 'sport = :{port}'")
         if moment == "before":
-            seen = look(context.host, _target(context, planned))
+            seen = look(context.host, target)
     state = view.worst(seen.findings)
     if state == PASSED:
         return say(PASSED, f"/readiness 200, {len(seen.workers or [])} workers as planned")
     return say(state, "; ".join(finding.text for finding in seen.findings), "; ".join(advice(context.url, seen.findings, context.unit.unit)))
-
-
-def _target(context: Context, planned: Mapping[str, Mapping[str, Any]]) -> Target:
-    return Target(
-        context.url,
-        planned,
-        str(context.entry.get("served_name") or ""),
-        view.metrics_url(context.entry),
-        context.credential,
-        [hit.line for hit in context.log.notes if hit.row.name == "worker-given-up"],
-    )
 
 
 def look(host: LocalHost, target: Target) -> View:

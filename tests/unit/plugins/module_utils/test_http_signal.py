@@ -36,6 +36,19 @@ def test_a_server_that_has_just_started_gives_a_token_of_our_own_and_only_once()
     assert sent["payload"]["bootstrap_host"] == "2.2.2.2" and sent["payload"]["sampling_params"]["max_new_tokens"] == 1
 
 
+def test_a_generation_speaks_for_the_scheduler_for_a_minute_and_then_another_is_asked_for() -> None:
+    host = ready()
+    looked = context(host)
+    assert http.observe(looked).state == "passed"
+    host.now += 59
+    assert http.observe(looked).state == "passed"
+    assert generations(host) == ["/generate"]
+    host.now += 2
+    host.answers[HEALTH] = HttpError(TIMEOUT, "no answer within 25 s")
+    assert http.observe(looked).state == "pending"
+    assert generations(host) == ["/generate", "/health"]
+
+
 def test_no_room_is_used_twice() -> None:
     rooms = set()
     for _time in range(50):

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.plumbline.sglang.plugins.module_utils.readiness import proof
+from ansible_collections.plumbline.sglang.plugins.module_utils.readiness import proof, start_witness
 from ansible_collections.plumbline.sglang.plugins.module_utils.readiness.check import Request, check
-from ansible_collections.plumbline.sglang.tests.unit.witness import CHILD, OTHER_RUN, RUN, Host, capture, entry
+from ansible_collections.plumbline.sglang.tests.unit.witness import CHILD, GIB, OTHER_RUN, RUN, Host, capture, entry
 
 STATE = "/var/lib/sglang/prefill-g-a"
 PATH = f"{STATE}/proofs/{RUN}.json"
@@ -81,7 +81,33 @@ def test_without_a_proof_the_same_run_is_not_called_ready() -> None:
     weeks_later(host)
     item = look(host)
     assert item["verdict"] == "INCONCLUSIVE"
-    assert "its start-up lines are not in the journal, and it has no proof" in item["reason"]
+    assert "the end of its start is not in the journal, and it has no proof" in item["reason"]
+
+
+@pytest.mark.parametrize("left", ["The server is fired up and ready to roll!", "Load weight end. elapsed=1 s", "Start of pd disaggregation warmup ..."])
+def test_a_start_of_which_the_journal_has_kept_a_part_is_covered_by_the_proof_and_inconclusive_without(left: str) -> None:
+    host = running()
+    look(host)
+    weeks_later(host)
+    host.says(f"[2026-11-30 21:41:30] {left}")
+    assert look(host)["verdict"] == "READY"
+    del host.files[PATH]
+    assert look(host)["verdict"] == "INCONCLUSIVE"
+
+
+def test_a_start_that_was_explained_stays_so_when_the_page_cache_is_another() -> None:
+    host = running()
+    host.cached = 0
+    host.files[f"{STATE}/starts/{RUN}.json"] = start_witness.take(entry(), host, RUN)
+    # Another server of this host has read the weights meanwhile.
+    host.cached = GIB
+    item = look(host)
+    assert (item["verdict"], item["signals"]["load"]["details"]["explained"]) == ("READY", True)
+    host.cached = 0
+    item = look(host)
+    assert (item["verdict"], item["signals"]["load"]["state"]) == ("READY", "passed")
+    del host.files[PATH]
+    assert look(host)["verdict"] == "INCONCLUSIVE"
 
 
 @pytest.mark.parametrize("change", [{"invocation": OTHER_RUN}, {"unit": "another.service"}, {"role": "decode"}, {"schema": 0}, {"ranks": None}])

@@ -177,6 +177,39 @@ def test_what_a_scheduler_forks_is_no_scheduler_and_may_end() -> None:
     assert outcome.look.signals["process"].details["ranks"] == [CHILD]
 
 
+def test_what_a_schedulers_child_has_left_behind_is_no_scheduler_either() -> None:
+    host = starting()
+    host.processes[9000] = "/u"
+    host.names[9000] = host.names[CHILD]
+    host.parents[9000] = 1
+    host.at(20, lambda there: there.dead.add(9000))
+    assert waited(host).verdict.verdict == "READY"
+
+
+def test_another_checks_generation_costs_a_moment_and_not_a_pause() -> None:
+    host = starting()
+    host.probe_is_free = False
+    host.at(READY_AT + 1, lambda there: setattr(there, "probe_is_free", True))
+    assert waited(host, settings=DROWSY).verdict.verdict == "READY"
+    assert host.now - STARTED < READY_AT + 2
+
+
+def test_one_look_that_finds_readiness_asks_systemd_again_before_it_says_so() -> None:
+    host = starting()
+    while host.now < STARTED + READY_AT:
+        host.wait([], 100)
+    shows = host.shows
+
+    def restart(there: Host) -> Response:
+        there.unit_is(invocation_id=OTHER_RUN)
+        return Response(200, route())
+
+    host.answers[f"http://{ADDRESS}:8998/route"] = restart
+    outcome = waited(host, budget=0, invocation=RUN)
+    assert outcome.verdict.verdict == "FAILED" and OTHER_RUN in outcome.verdict.reason
+    assert host.shows == shows + 2
+
+
 def test_a_verification_waits_for_the_run_that_follows_a_dead_scheduler() -> None:
     host = starting()
     one = watch(host, deployment=False)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -13,11 +12,11 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host import gpus, nvidia_smi, nvml
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.command import CommandError, Completed
 from ansible_collections.plumbline.sglang.plugins.modules import gpu_facts
+from ansible_collections.plumbline.sglang.tests.unit.module_run import answer_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "nvidia_smi"
 TOOLS = "/opt/sglang/tools/env/bin/python"
@@ -56,11 +55,7 @@ class Run:
         self._monkeypatch.setattr(gpu_facts, "probe_interpreters_for_module", self.probe)
         self._monkeypatch.setattr(gpu_facts, "has_respawned", lambda: self.respawned)
         self._monkeypatch.setattr(gpu_facts, "respawn_module", self.respawn)
-        with patch_module_args(options), pytest.raises(SystemExit):
-            gpu_facts.main()
-        answer: dict[str, Any] = json.loads(self._capsys.readouterr().out)
-        assert not answer.get("changed")
-        return answer
+        return answer_of(gpu_facts, options, self._capsys)
 
 
 @pytest.fixture(name="run")

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.plumbline.sglang.plugins.module_utils import report
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import Response
 from ansible_collections.plumbline.sglang.plugins.modules import pd_canary
+from ansible_collections.plumbline.sglang.tests.unit.module_run import answer_of
 from ansible_collections.plumbline.sglang.tests.unit.witness import ADDRESS, Host, entry
 
 GROUP = [entry("prefill"), entry("decode"), entry("router")]
@@ -23,10 +23,7 @@ PREFILL, ROUTER, DECODE = (f"http://{ADDRESS}:{port}" for port in (30000, 30001,
 
 def run(host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any]:
     monkeypatch.setattr(pd_canary, "LocalHost", lambda: host)
-    with patch_module_args({"instances": GROUP, **options}), pytest.raises(SystemExit):
-        pd_canary.main()
-    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return answer
+    return answer_of(pd_canary, {"instances": GROUP, **options}, capsys)
 
 
 def pair(moved: int) -> Host:

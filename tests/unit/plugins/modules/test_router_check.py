@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host import http
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import Response
 from ansible_collections.plumbline.sglang.plugins.modules import router_check
+from ansible_collections.plumbline.sglang.tests.unit.module_run import answer_of
 from ansible_collections.plumbline.sglang.tests.unit.witness import ADDRESS, Host, body, entry
 
 ROUTER = f"http://{ADDRESS}:30001"
@@ -37,11 +37,7 @@ class Run:
 
     def __call__(self, **options: Any) -> dict[str, Any]:
         self._monkeypatch.setattr(router_check, "LocalHost", lambda: self.host)
-        with patch_module_args(options or {"router": entry("router")}), pytest.raises(SystemExit):
-            router_check.main()
-        answer: dict[str, Any] = json.loads(self._capsys.readouterr().out)
-        assert not answer.get("changed")
-        return answer
+        return answer_of(router_check, options or {"router": entry("router")}, self._capsys)
 
 
 @pytest.fixture(name="run")

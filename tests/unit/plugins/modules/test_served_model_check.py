@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host import http
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import Response
 from ansible_collections.plumbline.sglang.plugins.modules import served_model_check
+from ansible_collections.plumbline.sglang.tests.unit.module_run import answer_of
 from ansible_collections.plumbline.sglang.tests.unit.witness import ADDRESS, Host, body, entry
 
 PREFILL, DECODE, ROUTER = (f"http://{ADDRESS}:{port}" for port in (30000, 30002, 30001))
@@ -48,11 +48,7 @@ class Run:
 
     def __call__(self, **options: Any) -> dict[str, Any]:
         self._monkeypatch.setattr(served_model_check, "LocalHost", lambda: self.host)
-        with patch_module_args(options or PLAN), pytest.raises(SystemExit):
-            served_model_check.main()
-        answer: dict[str, Any] = json.loads(self._capsys.readouterr().out)
-        assert not answer.get("changed")
-        return answer
+        return answer_of(served_model_check, options or PLAN, self._capsys)
 
     @property
     def completions(self) -> int:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.plumbline.sglang.plugins.module_utils.host.http import Response
 from ansible_collections.plumbline.sglang.plugins.modules import wait_for_sglang_ready
+from ansible_collections.plumbline.sglang.tests.unit.module_run import answer_of
 from ansible_collections.plumbline.sglang.tests.unit.witness import ADDRESS, PID, Host, body, capture, entry
 
 KEY = "sk-planted-2342"
@@ -24,9 +24,7 @@ KEYS = {"ready", "verdict", "would_wait", "instances", "msg"}
 
 def run(host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any]:
     monkeypatch.setattr(wait_for_sglang_ready, "LocalHost", lambda: host)
-    with patch_module_args(options), pytest.raises(SystemExit):
-        wait_for_sglang_ready.main()
-    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    answer = answer_of(wait_for_sglang_ready, options, capsys)
     assert set(answer) >= KEYS
     return answer
 
@@ -80,6 +78,13 @@ def test_a_single_instance_by_plain_parameters(monkeypatch: pytest.MonkeyPatch, 
     options = {"unit": "sglang-prefill-g-a", "role": "prefill", "port": 30000, "bootstrap_port": 8998, "served_name": "/srv/models/tiny-llama", "device": "cpu"}
     assert run(ready(), monkeypatch, capsys, **options)["verdict"] == "READY"
     assert run(ready(), monkeypatch, capsys, **{**options, "served_name": "other"}, timeout=5)["verdict"] == "FAILED"
+
+
+def test_a_time_that_cannot_be_waited_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    host = Host()
+    answer = run(host, monkeypatch, capsys, instances=[entry()], timeout=-3)
+    assert answer["failed"] and "timeout is -3, expected seconds to wait, or 0 to look once" in answer["msg"]
+    assert host.asked == []
 
 
 def test_workers_that_are_no_addresses_are_refused_before_anything_is_looked_at(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
