@@ -21,7 +21,7 @@ lint: ## ruff, yamllint, ansible-lint, shellcheck and the changelog fragments
 
 types: ## mypy
 	tests/venv lint mypy
-	tests/venv lint mypy tests/archive tests/lab/plumblab tests/modules tests/runner tests/specs roles/*/files/*.py
+	tests/venv lint mypy tests/archive tests/faults tests/lab/plumblab tests/modules tests/runner tests/specs roles/*/files/*.py
 
 specs: ## Roles: argument specs, defaults and tasks agree
 	tests/venv ansible-2.19 python tests/specs/check_specs.py

@@ -9,12 +9,12 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import testinfra.host
 
-Host = testinfra.host.Host
-Entry = Mapping[str, Any]
+Host: TypeAlias = testinfra.host.Host
+Entry: TypeAlias = Mapping[str, Any]
 
 PATIENCE = 240.0
 ORPHAN = "plumbline-orphan.service"

@@ -9,11 +9,11 @@ import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import testinfra.host
 
-Host = testinfra.host.Host
+Host: TypeAlias = testinfra.host.Host
 
 
 @dataclass(frozen=True)

@@ -12,20 +12,12 @@ from urllib.parse import urlsplit
 from .router_view import workers_of
 
 ROLES = ("prefill", "decode", "regular", "router")
-#: What the plan gives, by kind: an entry that was made by hand may hold anything.
-_SHAPES: Mapping[str, Any] = {
-    "argv": list,
-    "gpus": list,
-    "ports": list,
-    "credentials": list,
-    "environment": Mapping,
-    "peers": Mapping,
-    "expect": Mapping,
-    "model": Mapping,
-    "paths": Mapping,
-    "render": Mapping,
-    "start_budget_seconds": (int, float),
-}
+#: What the plan gives, by its kind: an entry that was made by hand may hold anything.
+_SHAPES: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
+    ("a list", list, ("argv", "gpus", "ports", "credentials")),
+    ("an object", Mapping, ("environment", "peers", "expect", "model", "paths", "render")),
+    ("a number of seconds", (int, float), ("start_budget_seconds",)),
+)
 _NEEDED = ("instance", "unit", "role", "address", "port", "url")
 
 
@@ -43,9 +35,9 @@ def problems(entry: Any) -> list[str]:
     lines = [f"{name}: {key} is missing" for key in _NEEDED if entry.get(key) in (None, "")]
     if entry.get("role") not in (None, *ROLES):
         lines.append(f"{name}: role is {entry['role']!r}, expected one of {', '.join(ROLES)}")
-    for key, kind in _SHAPES.items():
-        if entry.get(key) is not None and not isinstance(entry[key], kind):
-            lines.append(f"{name}: {key} is {type(entry[key]).__name__}, expected what the plan gives")
+    for expected, kind, keys in _SHAPES:
+        wrong = [key for key in keys if entry.get(key) is not None and not isinstance(entry[key], kind)]
+        lines += [f"{name}: {key} is {type(entry[key]).__name__}, expected {expected}" for key in wrong]
     lists = [("credentials", Mapping, "objects with name and path"), ("argv", list, "lists of words")]
     for key, item, expected in lists:
         if isinstance(entry.get(key), list) and not all(isinstance(part, item) for part in entry[key]):

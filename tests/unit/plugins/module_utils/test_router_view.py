@@ -323,7 +323,7 @@ def test_a_plain_address_is_taken(url: str) -> None:
     assert bad_address("url", url) == ""
 
 
-@pytest.mark.parametrize("peers", [[], {}, ["x"], {"prefill": "x"}, {"prefill": ["x"]}, {"decode": [{"url": "x"}]}, {"prefill": [{}]}])
+@pytest.mark.parametrize("peers", [None, {}, {"prefill": "x"}, {"prefill": ["x"]}, {"decode": [{"url": "x"}]}, {"prefill": [{}]}])
 def test_an_entry_that_names_no_workers_is_refused(peers: Any) -> None:
     assert view.bad_peers({"instance": "router-g-a", "peers": peers})
     assert not view.bad_peers(entry("router"))
